@@ -1,0 +1,43 @@
+# Every target installs what it needs into .venv; nothing else on the machine is touched.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help
+help:  ## Show what there is to run
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(READY): requirements/dev.txt requirements/collections.txt tools/install_collections.py pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/python tools/install_collections.py
+	touch $@
+
+.PHONY: install
+install: $(READY)  ## Make the virtual environment, with every tool and the kubernetes.core collection
+
+.PHONY: check
+check: $(READY)  ## Format, lint, types and import contracts
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.PHONY: test-fast
+test-fast: $(READY)  ## The tests that need no cluster; seconds
+	$(BIN)/pytest tests/unit tests/contract -q
+
+.PHONY: pins
+pins: $(READY)  ## Make the pinned requirements anew from pyproject.toml
+	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet -o requirements/run.txt
+	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet -o requirements/dev.txt
+
+.PHONY: clean
+clean:  ## Remove the virtual environment and everything generated
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,109 @@
+"""Every error this package raises on purpose, as one tree.
+
+The message of each is written for the person who reads it: what was wrong, where, what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class OperatorError(Exception):
+    """The root: catch this to catch everything the operator raises on purpose."""
+
+
+class SettingsError(OperatorError):
+    """A flag or an environment variable that cannot be used."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One mistake in a file: where it is and what to do about it.
+
+    `line` counts from 1; `field` is a path such as `[2].finalizer.name`.
+    """
+
+    file: str
+    line: int
+    field: str
+    message: str
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}: " + (f"{self.field}: " if self.field else "")
+        return where + self.message
+
+
+class WatchesError(OperatorError):
+    """watches.yaml cannot be used; `problems` holds every mistake that was found, in file order."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+class KubeError(OperatorError):
+    """Something between us and the API server."""
+
+
+class CredentialsError(KubeError):
+    """No usable way to log in was found."""
+
+
+class UnreachableError(KubeError):
+    """No answer: connection refused, reset, cut or timed out. Worth trying again."""
+
+
+class ApiError(KubeError):
+    """The API server answered with an error; `status` is the HTTP status."""
+
+    def __init__(self, status: int, reason: str, message: str, *, retry_after: float | None = None) -> None:
+        self.status = status
+        self.reason = reason
+        self.message = message
+        self.retry_after = retry_after
+        super().__init__(f"{status} {reason}: {message}" if reason else f"{status}: {message}")
+
+
+class NotFoundError(ApiError):
+    """404: the object, or its kind, is not there."""
+
+
+class ConflictError(ApiError):
+    """409: somebody else wrote first, or the object exists already."""
+
+
+class ForbiddenError(ApiError):
+    """403: the operator's account may not do this."""
+
+
+class UnauthorizedError(ApiError):
+    """401: the credentials are not (or no longer) accepted."""
+
+
+class GoneError(ApiError):
+    """410: this resourceVersion is too old to continue from."""
+
+
+class TooManyRequestsError(ApiError):
+    """429: asked to wait; `retry_after` says how many seconds, where the server said so."""
+
+
+class InvalidError(ApiError):
+    """422: the object does not satisfy its schema."""
+
+
+class KindAbsentError(KubeError):
+    """The API server does not serve this kind (yet)."""
+
+
+class RunError(OperatorError):
+    """A run that could not be started; nothing of it has run."""
+
+
+class DevError(OperatorError):
+    """The local control plane cannot do what was asked."""
+
+
+class BinariesError(DevError):
+    """A program of the control plane was found in none of the places that were tried."""
