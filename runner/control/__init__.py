@@ -1,0 +1,1 @@
+"""Deciding what to reconcile, when, and what to say about it."""

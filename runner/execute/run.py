@@ -1,0 +1,123 @@
+"""What a run is, what comes of it, and the protocol that every way of running Ansible satisfies.
+
+Deciding knows this module only; how a process is started stays behind `Executor`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Protocol
+
+from runner.objects import ObjectKey
+from runner.watches import Content
+
+Event = Mapping[str, Any]
+"""One ansible-runner event: `event`, `event_data`, `stdout`, `created`, `counter`, `uuid`."""
+
+Sink = Callable[["Run", Event], None]
+"""Is given every event of a run, in order, as it appears. Must not block; an exception in it is logged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Everything an executor needs for one run; decided before anything starts.
+
+    `ident` names the artifacts directory; `deadline` is in seconds from the start, None for no limit;
+    `max_artifacts` below 1 keeps the artifacts of all runs; `kubeconfig` is the text of the file that
+    the run's modules find through KUBECONFIG and K8S_AUTH_KUBECONFIG.
+    """
+
+    ident: str
+    key: ObjectKey
+    uid: str
+    content: Content
+    extra_vars: Mapping[str, Any]
+    kubeconfig: str = field(repr=False)
+    verbosity: int = 2
+    max_artifacts: int = 20
+    deadline: float | None = None
+    gather_facts: bool = True
+    ansible_args: str = ""
+
+
+class Ending(StrEnum):
+    """Why a run's process is no more."""
+
+    FINISHED = "finished"
+    DEADLINE = "deadline"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Counters of the host `localhost`, as in the play recap; `completion` is when the recap was written."""
+
+    ok: int = 0
+    changed: int = 0
+    skipped: int = 0
+    failures: int = 0
+    completion: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a run.
+
+    `stats` is None when Ansible ended without a recap (syntax error, crash, killed); `messages` are those of
+    the tasks that failed and were not ignored or rescued, in order; `unreachable` says that a host was;
+    `tail` holds the last lines of output, for an ending without recap; `data` is what `set_stats` published;
+    `requeue_after` is in seconds, where the role asked for it.
+    """
+
+    ending: Ending
+    return_code: int
+    stats: Stats | None
+    messages: tuple[str, ...] = ()
+    unreachable: bool = False
+    tail: str = ""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    requeue_after: float | None = None
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def succeeded(self) -> bool:
+        return (
+            self.ending is Ending.FINISHED
+            and self.stats is not None
+            and not self.messages
+            and not self.unreachable
+        )
+
+
+class Executor(Protocol):
+    """Runs Ansible.
+
+    `run` raises RunError when nothing could be started, and otherwise returns an Outcome whatever became of the
+    run. Cancelling the awaiting asyncio task ends the run's every process before the cancellation goes on.
+    Two runs of one uid never overlap: the later one waits for the earlier one's processes to be gone, also
+    those that an earlier, killed operator left.
+    """
+
+    async def run(self, run: Run, sink: Sink) -> Outcome: ...
+
+    async def forget(self, key: ObjectKey) -> None:
+        """Remove what runs of this object left on disk; the object is gone."""
+        ...
+
+
+class FakeExecutor:
+    """Stands in for Ansible in tests: records each run and answers what it was told to."""
+
+    def __init__(self, answer: Outcome | Callable[[Run], Awaitable[Outcome]] | None = None) -> None:
+        self.answer = answer or Outcome(Ending.FINISHED, 0, Stats(ok=1, completion="2026-01-01T00:00:00+00:00"))
+        self.runs: list[Run] = []
+        self.forgotten: list[ObjectKey] = []
+
+    async def run(self, run: Run, sink: Sink) -> Outcome:  # noqa: ARG002  (the protocol's signature)
+        self.runs.append(run)
+        return self.answer if isinstance(self.answer, Outcome) else await self.answer(run)
+
+    async def forget(self, key: ObjectKey) -> None:
+        self.forgotten.append(key)

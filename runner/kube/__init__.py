@@ -1,0 +1,1 @@
+"""Talking to the API server: credentials, requests, discovery, watching."""

@@ -1,0 +1,1 @@
+"""Counters and histograms, under the names that existing dashboards ask for."""

@@ -1,0 +1,1 @@
+"""Listening: the API proxy of the runs, probes and metrics."""
