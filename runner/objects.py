@@ -47,6 +47,20 @@ class ObjectKey:
 
 
 @dataclass(frozen=True, slots=True)
+class Owner:
+    """The custom resource a run belongs to; what the run creates becomes its dependent."""
+
+    gvk: GroupVersionKind
+    namespace: str
+    name: str
+    uid: str
+
+    @property
+    def key(self) -> ObjectKey:
+        return ObjectKey(self.gvk, self.namespace, self.name)
+
+
+@dataclass(frozen=True, slots=True)
 class OwnerRef:
     """An owner as a dependent names it in `metadata.ownerReferences`."""
 
