@@ -88,6 +88,10 @@ class ControlPlane:
         """What was started here; None when nothing was, or it was stopped and thrown away."""
         return state.read(self.layout.state)
 
+    def api(self) -> Api:
+        """A small blocking client of the API server, with every right. DevError when nothing was started."""
+        return Api(self.layout, self._known_state().ports)
+
     def status(self) -> tuple[ComponentStatus, ...]:
         """Every component, running or not."""
         return tuple(ComponentStatus(name, self._running(name)) for name in NAMES)
@@ -139,9 +143,7 @@ class ControlPlane:
 
     def start_component(self, name: str) -> None:
         """Start one component again as it was; wait for the API server to be ready when it is that one."""
-        current = self.state()
-        if current is None:
-            raise DevError(f"{self.layout.directory}: no control plane was started here")
+        current = self._known_state()
         if self._running(name) is None:
             components = all_components(self.layout, current.ports, current.options)
             process = self._spawn(next(c for c in components if c.name == name), self._programs())
@@ -200,6 +202,14 @@ class ControlPlane:
 
     def _wait_for_api(self, api: Api, started: Mapping[str, Process]) -> None:
         readiness.wait("kube-apiserver ready", partial(readiness.api_ready, api), self.layout, started)
+
+    def _known_state(self) -> State:
+        current = self.state()
+        if current is None:
+            raise DevError(
+                f"{self.layout.directory}: no control plane here; start it with `ansible-operator dev up`"
+            )
+        return current
 
     @contextmanager
     def _timed(self, step: str) -> Iterator[None]:
