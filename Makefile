@@ -28,7 +28,7 @@ check: $(READY)  ## Format, lint, types, import contracts and the roles
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/ansible-lint --quiet
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/ansible-lint -q
 
 .PHONY: test-fast
 test-fast: $(READY)  ## The tests that need no cluster; seconds
