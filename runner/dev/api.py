@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import ssl
-from typing import Any
+from typing import Any, cast
 
 from runner.dev.layout import HOST, Layout, Ports
 
@@ -35,8 +35,8 @@ class Api:
             connection.close()
 
 
-def _decoded(content: bytes) -> Any:
+def _decoded(content: bytes) -> object:
     try:
-        return json.loads(content)
+        return cast("object", json.loads(content))
     except ValueError:
         return content.decode(errors="replace")

@@ -8,7 +8,6 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
@@ -20,11 +19,8 @@ from runner.dev.controlplane import ComponentStatus, ControlPlane
 from runner.dev.layout import default_directory
 from runner.errors import DevError
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
-
-def add_parser(subparsers: Subparsers) -> None:
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `dev` and its own commands."""
     dev = subparsers.add_parser("dev", help="a local Kubernetes control plane, without containers")
     commands = dev.add_subparsers(dest="dev_command", required=True)
