@@ -54,7 +54,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     parser = _Parser(
         prog="ansible-operator", description="Runs Ansible roles and playbooks as a Kubernetes operator."
     )
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     run = commands.add_parser("run", help="run the operator", allow_abbrev=False)
     add_flags(run)
     run.add_argument("ignored", nargs="*", help=argparse.SUPPRESS)

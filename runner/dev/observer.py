@@ -72,6 +72,12 @@ class Observer:
             resource.patch(name=name, body=body, namespace=namespace or self.namespace, content_type=_MERGE)
         )
 
+    def scale(self, api_version: str, kind: str, name: str, replicas: int, *, namespace: str = "") -> None:
+        """Set the number of replicas through the scale subresource, as `kubectl scale` does."""
+        scale = self._kind(api_version, kind).subresources["scale"]
+        body = {"spec": {"replicas": replicas}}
+        scale.patch(name=name, body=body, namespace=namespace or self.namespace, content_type=_MERGE)
+
     def delete(self, api_version: str, kind: str, name: str, *, namespace: str = "") -> None:
         """Delete in the background; an object that is gone already is fine."""
         try:
