@@ -68,7 +68,8 @@ class Outcome:
     `stats` is None when Ansible ended without a recap (syntax error, crash, killed); `messages` are those of
     the tasks that failed and were not ignored or rescued, in order; `unreachable` says that a host was;
     `tail` holds the last lines of output, for an ending without recap; `data` is what `set_stats` published;
-    `requeue_after` is in seconds, where the role asked for it.
+    `requeue_after` is in seconds, where the role asked for it. `rescued` are the messages of tasks that failed
+    and were rescued: no failure, unless the watch says `rescuedTasksFail`.
     """
 
     ending: Ending
@@ -80,6 +81,7 @@ class Outcome:
     data: Mapping[str, Any] = field(default_factory=dict)
     requeue_after: float | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
+    rescued: tuple[str, ...] = ()
 
     @property
     def succeeded(self) -> bool:
