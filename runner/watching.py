@@ -6,18 +6,14 @@ One reflector serves a kind in a namespace, whether its objects are custom resou
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import structlog
 
 from runner.control.queue import WorkQueue
 from runner.control.triggers import Enqueue, Following, OwnWrite, of_dependent, of_resource
-from runner.kube.client import Client
-from runner.kube.discovery import Discovery
-from runner.kube.reflector import Reflector
-from runner.kube.store import Change
-from runner.kube.weather import Phase
+from runner.kube.reflector import Change, Phase, Reflector
 from runner.objects import GroupVersionKind
 from runner.watches import Watch
 
@@ -26,8 +22,15 @@ log = structlog.get_logger(__name__)
 Place = tuple[GroupVersionKind, str]
 """A kind and the namespace it is watched in; "" is all of them."""
 
-ResourceSink = Callable[[Change], None]
-"""Is told every change of a custom resource, whether or not it leads to a reconcile."""
+MakeReflector = Callable[[GroupVersionKind, str, Callable[[Change], None]], Reflector]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnWrites:
+    """Which changes the runs made themselves; `settle` waits until that is known of writes under way."""
+
+    made: OwnWrite
+    settle: Callable[[], Awaitable[None]]
 
 
 @dataclass(slots=True)
@@ -39,17 +42,20 @@ class _Watched:
 
 
 class Watching:
-    """Starts a reflector for each kind somebody asks for, and turns what it tells into queue entries."""
+    """Starts a reflector for each kind somebody asks for, and turns what it tells into queue entries.
+
+    `on_resource` is told every change of a custom resource, whether or not it leads to a reconcile.
+    """
 
     def __init__(
-        self, client: Client, discovery: Discovery, queue: WorkQueue, own_write: OwnWrite, on_resource: ResourceSink
+        self, reflector: MakeReflector, queue: WorkQueue, own_writes: OwnWrites, on_resource: Callable[[Change], None]
     ) -> None:
-        self._client = client
-        self._discovery = discovery
+        self._reflector = reflector
         self._queue = queue
-        self._own_write = own_write
+        self._own_writes = own_writes
         self._on_resource = on_resource
         self._watched: dict[Place, _Watched] = {}
+        self._settling: set[asyncio.Task[None]] = set()
 
     def resources(self, watch: Watch, namespaces: Iterable[str]) -> None:
         """Watch the custom resources of one watch, in each namespace given."""
@@ -60,7 +66,7 @@ class Watching:
         """Watch a kind because custom resources of another own objects of it."""
         known = self._at(place).following
         before = known.get(following.owner)
-        known[following.owner] = _joined(before, following)
+        known[following.owner] = following if before is None else _joined(before, following)
         if before is None:
             log.info("Watching dependents", gvk=str(place[0]), owner=str(following.owner), namespace=place[1])
 
@@ -68,10 +74,10 @@ class Watching:
         """How it stands with each custom resource kind."""
         return {place: entry.reflector.phase for place, entry in self._watched.items() if entry.watch is not None}
 
-    def restarts(self) -> Iterator[tuple[GroupVersionKind, int]]:
-        """How often the watch of each kind had to begin anew."""
-        for (gvk, _), entry in self._watched.items():
-            yield gvk, entry.reflector.restarts
+    def restarts(self) -> Iterator[tuple[Place, int]]:
+        """How often each watch had to begin anew."""
+        for place, entry in self._watched.items():
+            yield place, entry.reflector.restarts
 
     async def settled(self) -> None:
         """Return once every custom resource kind is listed, or known to be absent or forbidden."""
@@ -79,18 +85,16 @@ class Watching:
         await asyncio.gather(*(reflector.settled.wait() for reflector in waiting))
 
     async def stop(self) -> None:
-        for entry in self._watched.values():
-            entry.ticking.cancel()
-        await asyncio.gather(*(entry.ticking for entry in self._watched.values()), return_exceptions=True)
+        ticking = [*(entry.ticking for entry in self._watched.values()), *self._settling]
+        for task in ticking:
+            task.cancel()
+        await asyncio.gather(*ticking, return_exceptions=True)
 
     def _at(self, place: Place) -> _Watched:
         entry = self._watched.get(place)
         if entry is None:
-            gvk, namespace = place
-            reflector = Reflector(
-                self._client, self._discovery, gvk, namespace, lambda change: self._on_change(place, change)
-            )
-            ticking = asyncio.create_task(reflector.run(), name=f"reflector {gvk} {namespace}")
+            reflector = self._reflector(*place, lambda change: self._on_change(place, change))
+            ticking = asyncio.create_task(reflector.run(), name=f"reflector {place[0]} {place[1]}")
             entry = self._watched[place] = _Watched(reflector, ticking)
         return entry
 
@@ -99,7 +103,14 @@ class Watching:
         if entry.watch is not None:
             self._on_resource(change)
             self._enqueue(of_resource(change, entry.watch))
-        for enqueue in of_dependent(change, entry.following.values(), self._own_write):
+        if of_dependent(change, entry.following.values()):
+            task = asyncio.create_task(self._dependent_changed(entry, change))
+            self._settling.add(task)
+            task.add_done_callback(self._settling.discard)
+
+    async def _dependent_changed(self, entry: _Watched, change: Change) -> None:
+        await self._own_writes.settle()
+        for enqueue in of_dependent(change, entry.following.values(), self._own_writes.made):
             self._enqueue(enqueue)
 
     def _enqueue(self, enqueue: Enqueue | None) -> None:
@@ -108,7 +119,12 @@ class Watching:
 
 
 def where_to_watch(
-    watch: Watch, dependent: GroupVersionKind, namespace: str, namespaces: tuple[str, ...], *, by_annotation: bool
+    watch: Watch,
+    dependent: GroupVersionKind,
+    namespace: str,
+    namespaces: tuple[str, ...],
+    *,
+    by_annotation: bool,
 ) -> str | None:
     """The namespace ("" for all) in which dependents of that kind are to be watched, None for nowhere.
 
@@ -123,9 +139,7 @@ def where_to_watch(
     return namespace if namespace in namespaces else None
 
 
-def _joined(before: Following | None, new: Following) -> Following:
-    if before is None:
-        return new
+def _joined(before: Following, new: Following) -> Following:
     return replace(
         before,
         by_reference=before.by_reference or new.by_reference,
