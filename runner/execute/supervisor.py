@@ -17,17 +17,18 @@ Needs Linux 5.3 (pidfd_open).
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
 import select
-import signal
 import sys
 import time
 
 GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL."""
 
+# The module `signal` would take longer to import than everything else here.
+_SIGHUP, _SIGINT, _SIGKILL, _SIGPIPE, _SIGTERM = 1, 2, 9, 13, 15
+_SIG_DFL, _SIG_IGN = 0, 1
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _libc = ctypes.CDLL(None)
@@ -39,10 +40,10 @@ def main(lifeline: int, lock: int, command: list[str]) -> int:
     os.set_inheritable(lifeline, False)
     os.set_inheritable(lock, False)
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    asked = _signals_as_pipe()
     child = _start(command)
+    _ignore_signals()
     _let_go_of_output()
-    _wait_for_any(child, lifeline, asked)
+    _wait_for_any(child, lifeline)
     code = _code_of(child)
     if code is not None and _none_left():
         return code
@@ -50,14 +51,10 @@ def main(lifeline: int, lock: int, command: list[str]) -> int:
     return ended if code is None else code
 
 
-def _signals_as_pipe() -> int:
-    """A descriptor that becomes readable when a signal asks the supervisor to end."""
-    readable, writable = os.pipe()
-    os.set_blocking(writable, False)
-    signal.set_wakeup_fd(writable, warn_on_full_buffer=False)
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda *_: None)
-    return readable
+def _ignore_signals() -> None:
+    """Nobody ends the supervisor before its descendants but the kernel. Called after the fork: not inherited."""
+    for number in (_SIGHUP, _SIGINT, _SIGTERM):
+        _libc.signal(number, _SIG_IGN)
 
 
 def _start(command: list[str]) -> int:
@@ -66,9 +63,9 @@ def _start(command: list[str]) -> int:
     if child:
         return child
     try:
-        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        _libc.prctl(_PR_SET_PDEATHSIG, _SIGKILL)
         if os.getppid() == supervisor:  # else it died before its death could be a signal
-            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+            _libc.signal(_SIGPIPE, _SIG_DFL)  # Python ignores it
             os.execv(command[0], command)  # noqa: S606  (what this program is for)
     except OSError as error:
         os.write(2, f"cannot start {command[0]}: {error.strerror}\n".encode())
@@ -82,10 +79,10 @@ def _let_go_of_output() -> None:
     os.dup2(nothing, 2)
 
 
-def _wait_for_any(child: int, *others: int) -> None:
+def _wait_for_any(child: int, lifeline: int) -> None:
     poll = select.poll()
     process = os.pidfd_open(child)
-    for descriptor in (process, *others):
+    for descriptor in (process, lifeline):
         poll.register(descriptor, select.POLLIN)
     poll.poll()
     os.close(process)
@@ -106,14 +103,14 @@ def _end_all(child: int) -> int:
     """End every descendant; the code of `child`, if it was among them."""
     code = 0
     deadline = time.monotonic() + GRACE
-    _signal_all(signal.SIGTERM)
+    _signal_all(_SIGTERM)
     pause = 0.002
     while True:
         code = _reap(child, code)
         if _none_left():
             return code
         if time.monotonic() > deadline:
-            _signal_all(signal.SIGKILL)
+            _signal_all(_SIGKILL)
         time.sleep(pause)
         pause = min(pause * 1.5, 0.05)
 
@@ -142,8 +139,10 @@ def _none_left() -> bool:
 
 def _signal_all(number: int) -> None:
     for pid in _descendants():
-        with contextlib.suppress(OSError):  # it has ended already, or is another user's
+        try:  # noqa: SIM105  (contextlib takes longer to import than this saves)
             os.kill(pid, number)
+        except OSError:
+            pass  # it has ended already, or is another user's
 
 
 def _descendants() -> list[int]:
