@@ -97,6 +97,10 @@ class KindAbsentError(KubeError):
     """The API server does not serve this kind (yet)."""
 
 
+class ListenError(OperatorError):
+    """An address the operator was told to listen on, and cannot."""
+
+
 class RunError(OperatorError):
     """A run that could not be started; nothing of it has run."""
 
