@@ -110,9 +110,22 @@ def test_a_mapped_status_field_is_in_the_schema(name: str) -> None:
     assert WATCHES[name].get("status", {}).keys() <= known.keys()
 
 
+@pytest.mark.parametrize("name", WATCHES)
+def test_what_a_watch_maps_its_content_publishes(name: str) -> None:
+    content = content_of(WATCHES[name]).read_text()
+    for expression in WATCHES[name].get("status", {}).values():
+        assert re.search(rf"\b{expression.removeprefix('data.')}'?:", content)
+
+
 @pytest.mark.parametrize("name", SAMPLES)
 def test_a_sample_satisfies_its_schema(name: str) -> None:
     jsonschema.Draft4Validator(schema_of(name)).validate(SAMPLES[name])
+
+
+def test_a_schema_refuses_a_wrong_type_in_a_sample() -> None:
+    name = "sample.example.com/v1alpha1, Kind=PodSet"
+    wrong = {**SAMPLES[name], "spec": {"replicas": "three"}}
+    assert not jsonschema.Draft4Validator(schema_of(name)).is_valid(wrong)
 
 
 @pytest.mark.parametrize("name", SAMPLES)
