@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
 import platform
 import sys
@@ -54,7 +55,8 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     parser = _Parser(
         prog="ansible-operator", description="Runs Ansible roles and playbooks as a Kubernetes operator."
     )
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    commands: argparse._SubParsersAction[argparse.ArgumentParser]
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
     run = commands.add_parser("run", help="run the operator", allow_abbrev=False)
     add_flags(run)
     run.add_argument("ignored", nargs="*", help=argparse.SUPPRESS)
@@ -77,7 +79,7 @@ def _run(parsed: argparse.Namespace) -> int:
     watches, notes = load_watches(settings.watches_file, Path.cwd(), settings.environment)
     for note in notes:
         sys.stderr.write(f"Warning: {note}\n")
-    return run_operator(settings, watches)
+    return asyncio.run(run_operator(settings, {watch.gvk: watch for watch in watches}))
 
 
 def _dev(parsed: argparse.Namespace) -> int:

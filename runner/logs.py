@@ -35,7 +35,8 @@ def configure_logs(level: str, encoder: str, stream: TextIO = sys.stderr) -> Non
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(logging.WARNING)
-    logging.getLogger("runner").setLevel(_LEVELS.get(level, logging.DEBUG))
+    for ours in ("runner", "logging_event_handler"):
+        logging.getLogger(ours).setLevel(_LEVELS.get(level, logging.DEBUG))
 
 
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "error": logging.ERROR, "panic": logging.CRITICAL}

@@ -25,7 +25,9 @@ class Report:
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
 
-    def finished(self, key: ObjectKey, watch: Watch, stages: Stages, outcome: Outcome | None, verdict: Verdict) -> None:
+    def finished(
+        self, key: ObjectKey, watch: Watch, stages: Stages, outcome: Outcome | None, verdict: Verdict
+    ) -> None:
         """One line for the reader, and the figures."""
         seconds = stages.get + stages.prepare + stages.ansible + stages.status
         self._metrics.queue_wait(key.gvk, stages.waited)
@@ -48,7 +50,7 @@ class Report:
         elif change.old is None and meta.creation:
             self._metrics.created(key, datetime.fromisoformat(meta.creation).timestamp())
 
-    def _line(  # noqa: PLR0913  (one line says it all)
+    def _line(
         self,
         key: ObjectKey,
         watch: Watch,

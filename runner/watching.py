@@ -48,7 +48,11 @@ class Watching:
     """
 
     def __init__(
-        self, reflector: MakeReflector, queue: WorkQueue, own_writes: OwnWrites, on_resource: Callable[[Change], None]
+        self,
+        reflector: MakeReflector,
+        queue: WorkQueue,
+        own_writes: OwnWrites,
+        on_resource: Callable[[Change], None],
     ) -> None:
         self._reflector = reflector
         self._queue = queue

@@ -195,6 +195,7 @@ class Reconciler:
             deadline=defaults.deadline,
             gather_facts=defaults.gather_facts,
             ansible_args=defaults.ansible_args,
+            rescued_tasks_fail=self._watches[key.gvk].rescued_tasks_fail,
         )
 
     async def _finish(self, attempt: _Attempt, outcome: Outcome, body: Json, step: Perform) -> Result:

@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from rich.console import Console
@@ -82,7 +83,9 @@ def idle(observer: Observer, operator: OperatorProcess, count: int) -> Idle:
     create(observer, ["new"])
     wait_for("the new one to be taken before the backlog", lambda: _started(observer, "new"), seconds=120)
     new_one_started = time.monotonic() - started
-    wait_for("a first run, so that dependents are watched", lambda: any(operator.records("Reconciled")), seconds=120)
+    wait_for(
+        "a first run, so that dependents are watched", lambda: any(operator.records("Reconciled")), seconds=120
+    )
     wait_for("all dependents to be known", lambda: _dependents_listed(operator), seconds=60)
     return Idle(resources=count, memory=operator.memory(), new_one_started=new_one_started)
 
@@ -90,7 +93,8 @@ def idle(observer: Observer, operator: OperatorProcess, count: int) -> Idle:
 def create(observer: Observer, names: Iterable[str]) -> None:
     api_version, kind = KIND
     bodies: list[Object] = [
-        {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "spec": {"text": name}} for name in names
+        {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "spec": {"text": name}}
+        for name in names
     ]
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(observer.create, bodies))
@@ -123,7 +127,7 @@ def overlaps(records: Iterable[Record]) -> int:
     count = 0
     for runs in spans.values():
         runs.sort()
-        count += sum(later[0] < earlier[1] for earlier, later in zip(runs, runs[1:], strict=False))
+        count += sum(later[0] < earlier[1] for earlier, later in pairwise(runs))
     return count
 
 
@@ -139,7 +143,7 @@ def _started(observer: Observer, name: str) -> bool:
 
 
 def _dependents_listed(operator: OperatorProcess) -> bool:
-    return any("Kind=ConfigMap" in record.get("gvk", "") for record in operator.records("watching"))
+    return any("Kind=ConfigMap" in str(record.get("gvk")) for record in operator.records("watching"))
 
 
 def _p50_p95(values: Sequence[float]) -> tuple[float, float]:
@@ -161,15 +165,17 @@ def report(found_burst: Burst | None, found_idle: Idle | None, console: Console)
         )
     if found_idle:
         console.print(
-            f"{found_idle.resources} idle custom resources with a dependent each: {found_idle.memory / 2**20:.0f} MiB, "
-            f"a new one taken {found_idle.new_one_started:.1f} s after the start, before the backlog"
+            f"{found_idle.resources} idle custom resources with a dependent each: "
+            f"{found_idle.memory / 2**20:.0f} MiB, a new one taken {found_idle.new_one_started:.1f} s after the start, before the backlog"
         )
 
 
 def main() -> int:
     """The benchmark as a command; returns its exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--resources", type=int, default=200, help="how many are created at once; 0: leave this out")
+    parser.add_argument(
+        "--resources", type=int, default=200, help="how many are created at once; 0: leave this out"
+    )
     parser.add_argument("--idle", type=int, default=5000, help="how many rest; 0: leave this out")
     parser.add_argument("--operator", default="", help="another executable with the same command line")
     parser.add_argument("--output", type=Path, help="write the figures to this file, as JSON")
@@ -179,12 +185,14 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="ansible-operator-bench-") as folder:
         work = Path(folder)
         if options.resources:
-            with _cluster(work / "burst") as plane:
+            with ControlPlane(work / "burst") as plane:
                 observer = _prepared(plane)
-                with OperatorProcess(PROJECT, plane.kubeconfig, work / "burst-operator", command=command) as operator:
+                with OperatorProcess(
+                    PROJECT, plane.kubeconfig, work / "burst-operator", command=command
+                ) as operator:
                     found_burst = burst(observer, operator, options.resources)
         if options.idle:
-            with _cluster(work / "idle") as plane:
+            with ControlPlane(work / "idle") as plane:
                 observer = _prepared(plane)
                 operator = OperatorProcess(PROJECT, plane.kubeconfig, work / "idle-operator", command=command)
                 try:
@@ -196,10 +204,6 @@ def main() -> int:
         figures = {name: asdict(part) for name, part in (("burst", found_burst), ("idle", found_idle)) if part}
         options.output.write_text(json.dumps(figures, indent=2))
     return 0
-
-
-def _cluster(directory: Path) -> ControlPlane:
-    return ControlPlane(directory)
 
 
 def _prepared(plane: ControlPlane) -> Observer:

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 import yaml
 from kubernetes import config
-from kubernetes.dynamic import DynamicClient
 from kubernetes.client.exceptions import ApiException
-from kubernetes.dynamic.exceptions import NotFoundError
+from kubernetes.dynamic import DynamicClient
+from kubernetes.dynamic.exceptions import NotFoundError, ResourceNotFoundError
 
 from runner.errors import DevError
 
@@ -84,6 +84,14 @@ class Observer:
             self._kind(api_version, kind).delete(name=name, namespace=namespace or self.namespace)
         except NotFoundError:
             return
+
+    def serves(self, api_version: str, kind: str) -> bool:
+        """Whether the API server has that kind by now."""
+        try:
+            self._kind(api_version, kind)
+        except ResourceNotFoundError:
+            return False
+        return True
 
     def _resource(self, body: Mapping[str, Any]) -> Any:  # noqa: ANN401  (the client is untyped)
         return self._kind(body["apiVersion"], body["kind"])

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import aiohttp
+import yaml
 from aiohttp import web
 from yarl import URL
-import yaml
 
 from runner.objects import GroupVersionKind, Owner
 from runner.serve.grants import Grant
