@@ -32,10 +32,10 @@ class FakeResource:
     verbs: frozenset[str] = FULL
 
 
-KINDS: dict[str, Resource] = {
-    "configmaps": FakeResource(GroupVersionKind("", "v1", "ConfigMap")),
-    "namespaces": FakeResource(GroupVersionKind("", "v1", "Namespace"), namespaced=False),
-    "subjectaccessreviews": FakeResource(
+KINDS: dict[tuple[str, str, str], Resource] = {
+    ("", "v1", "configmaps"): FakeResource(GroupVersionKind("", "v1", "ConfigMap")),
+    ("", "v1", "namespaces"): FakeResource(GroupVersionKind("", "v1", "Namespace"), namespaced=False),
+    ("authorization.k8s.io", "v1", "subjectaccessreviews"): FakeResource(
         GroupVersionKind("authorization.k8s.io", "v1", "SubjectAccessReview"), False, frozenset({"create"})
     ),
 }
@@ -48,7 +48,7 @@ class FakeDiscovery:
     async def by_plural(self, group: str, version: str, plural: str) -> Resource | None:
         if self.error is not None:
             raise self.error
-        return KINDS.get(plural)
+        return KINDS.get((group, version, plural))
 
 
 class BareClient:
@@ -132,10 +132,12 @@ class Bench:
 async def bench(**options: Any) -> AsyncIterator[Bench]:
     """Everything on real sockets of 127.0.0.1, taken down in order."""
     holder: list[Bench] = []
-    server = web.ServerRunner(
-        web.Server(lambda request: holder[0].serve(request), auto_decompress=False, handler_cancellation=True),
-        shutdown_timeout=0.1,
-    )
+
+    async def serve(request: web.BaseRequest) -> web.StreamResponse:
+        return await holder[0].serve(request)
+
+    scripted = web.Server(serve, auto_decompress=False, handler_cancellation=True)
+    server = web.ServerRunner(scripted, shutdown_timeout=0.1)
     await server.setup()
     site = web.TCPSite(server, "127.0.0.1", 0)
     await site.start()
