@@ -135,7 +135,7 @@ def _all_successful(observer: Observer, names: Sequence[str]) -> bool:
     wanted = set(names)
     found = [body for body in observer.list(*KIND) if body["metadata"]["name"] in wanted]
     good = sum(condition(body, "Successful").get("status") == "True" for body in found)
-    return good == len(wanted)
+    return bool(good == len(wanted))
 
 
 def _started(observer: Observer, name: str) -> bool:
@@ -166,7 +166,8 @@ def report(found_burst: Burst | None, found_idle: Idle | None, console: Console)
     if found_idle:
         console.print(
             f"{found_idle.resources} idle custom resources with a dependent each: "
-            f"{found_idle.memory / 2**20:.0f} MiB, a new one taken {found_idle.new_one_started:.1f} s after the start, before the backlog"
+            f"{found_idle.memory / 2**20:.0f} MiB, a new one taken "
+            f"{found_idle.new_one_started:.1f} s after the start, before the backlog"
         )
 
 

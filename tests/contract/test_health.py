@@ -86,7 +86,7 @@ async def test_metrics_carry_the_names_that_dashboards_ask_for() -> None:
     known.queue_wait(DATABASE, 0.2)
     known.ran(DATABASE, 3.0, succeeded=False)
     known.proxied("GET", 200, 0.004)
-    known.reflector_restarted(DATABASE)
+    known.reflector_restarts(DATABASE, "", 1)
     async with listening(metrics("127.0.0.1:0", known.registry)) as url:
         lines = (await get(url + "/metrics"))[1].splitlines()
     kind = 'GVK="app.example.com/v1, Kind=Database"'
