@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import time
 from functools import partial
@@ -18,6 +19,10 @@ from runner.dev.components import NAMES, AuditLevel, Options
 from runner.dev.controlplane import ComponentStatus, ControlPlane
 from runner.dev.layout import default_directory
 from runner.errors import DevError
+
+# As a shell reports a process that the signal has ended: 128 and the signal's number.
+EXIT_INTERRUPT = 128 + signal.SIGINT
+EXIT_PIPE = 128 + signal.SIGPIPE
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -59,12 +64,18 @@ def main(args: argparse.Namespace) -> int:
     """Run the parsed `dev` command; the exit code."""
     commands = {"up": _up, "down": _down, "status": _status, "kubeconfig": _kubeconfig, "logs": _logs}
     try:
-        return commands[args.dev_command](args)
+        code = commands[args.dev_command](args)
+        sys.stdout.flush()  # here, where a reader that is gone is no surprise
     except DevError as error:
         sys.stderr.write(f"error: {error}\n")
         return 1
+    except BrokenPipeError:
+        # The reader, such as `head`, has had enough; nothing may be written any more, also not at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_PIPE
     except KeyboardInterrupt:
-        return 130
+        return EXIT_INTERRUPT
+    return code
 
 
 def _directory(args: argparse.Namespace) -> Path:
@@ -146,4 +157,4 @@ def _logs(args: argparse.Namespace) -> int:
     for line in logs.read(files, args.lines, follow=args.follow):
         sys.stdout.write(line + "\n")
         sys.stdout.flush()
-    return os.EX_OK
+    return 0

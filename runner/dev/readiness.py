@@ -16,7 +16,8 @@ from runner.errors import ComponentError, DevError
 TIMEOUT = 120.0
 INTERVAL = 0.05
 TAIL_LINES = 15
-TAIL_BYTES = 16384
+# Lines of logs are shorter than this on average; a file is not read whole for its end.
+LINE_BYTES = 1024
 # How etcd and the API server, both Go programs, say that somebody else was quicker.
 PORT_TAKEN = "address already in use"
 
@@ -57,7 +58,7 @@ def tail(log: Path, lines: int = TAIL_LINES) -> str:
     """The last lines of a log; empty where there is none."""
     try:
         with log.open("rb") as opened:
-            opened.seek(max(0, log.stat().st_size - TAIL_BYTES))
+            opened.seek(max(0, log.stat().st_size - lines * LINE_BYTES))
             content = opened.read().decode(errors="replace")
     except FileNotFoundError:
         return ""

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import argparse
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -82,3 +85,17 @@ def test_kept_data_survives_down_unless_deleted(tmp_path: Path, capsys: pytest.C
     assert layout.data.exists()
     assert run(layout.directory, "down", "--delete") == 0
     assert not layout.directory.exists()
+
+
+def test_reader_that_has_had_enough_is_no_error(tmp_path: Path) -> None:
+    Layout(tmp_path).kubeconfig.write_text("kind: Config\n")
+    script = "import sys; from runner.cli import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", script, "dev", "kubeconfig", "--dir", str(tmp_path)]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    reader, writer = os.pipe()
+    os.close(reader)
+
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False, env=environment)
+
+    os.close(writer)
+    assert done.stderr == ""
