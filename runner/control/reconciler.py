@@ -17,11 +17,14 @@ from runner.control.entry import Entry
 from runner.control.plan import AddFinalizer, Defaults, Occasion, Perform, Plan, Refuse, Skip, plan
 from runner.control.ports import ExtraVars, Json, World
 from runner.control.result import Result, Verdict
-from runner.control.writer import TRIES, Writer
+from runner.control.writer import Writer
 from runner.errors import ConflictError, KubeError, NotFoundError, OperatorError, RunError
 from runner.execute.run import Ending, Outcome, Run
 from runner.objects import Body, GroupVersionKind, ObjectKey, Owner
 from runner.watches import Watch
+
+TRIES = 5
+"""How often a reconcile begins anew because somebody else wrote first."""
 
 LAST_WORDS = 5.0
 """Seconds that a cancelled reconcile gets to write its final status."""
@@ -41,7 +44,7 @@ class Reconciler:
         self._world = world
         self._watches = watches
         self._defaults = defaults
-        self._writer = Writer(world.objects)
+        self._writer = Writer(world.objects, world.sleep)
         self._announcer = Announcer(world.recorder)
         self._closing = Closing(world.objects, self._writer, self._announcer)
 

@@ -18,7 +18,7 @@ from runner.control.plan import PERIOD, Defaults
 from runner.control.ports import World
 from runner.control.reconciler import Reconciler
 from runner.control.result import Result, Stages, Verdict
-from runner.errors import RunError, UnreachableError
+from runner.errors import ApiError, InvalidError, RunError, UnreachableError
 from runner.execute.run import Ending, FakeExecutor, Outcome, Run, Stats
 from runner.objects import Body, GroupVersionKind, ObjectKey, Owner
 from runner.selector import Requirement, Selector
@@ -63,6 +63,7 @@ class Scene:
         self.warnings: tuple[str, ...] = ()
         self.granted: list[Owner] = []
         self.open_grants = 0
+        self.slept: list[float] = []
         self.finished: list[tuple[Stages, Outcome | None, Verdict]] = []
         self.now = datetime(2026, 1, 1, 12, tzinfo=UTC)
         world = World(
@@ -75,8 +76,12 @@ class Scene:
             on_finished=lambda _key, _watch, *rest: self.finished.append(rest),
             now=lambda: self.now,
             randomness=lambda: 0.5,
+            sleep=self.sleep,
         )
         self.reconciler = Reconciler(world, {APPLE: watch}, lambda _gvk: defaults or Defaults())
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
 
     @contextmanager
     def access(self, owner: Owner) -> Iterator[str]:
@@ -251,6 +256,14 @@ async def test_requeue_after_writes_no_result_and_replaces_the_period(scene: Sce
     scene.answer(replace(SUCCESS, requeue_after=30))
     assert await scene.reconcile() == Result(Verdict.REQUEUED, 30, Trigger.REQUEUED, 1)
     assert scene.states() == {"Running": ("True", "Running")}
+
+
+async def test_a_run_after_a_requeue_need_not_say_again_that_it_is_running(scene: Scene) -> None:
+    scene.answer(replace(SUCCESS, requeue_after=30))
+    await scene.reconcile()
+    scene.objects.calls.clear()
+    await scene.reconcile(Trigger.REQUEUED)
+    assert scene.objects.calls == ["get"]
 
 
 async def test_requeue_after_nothing_is_an_ordinary_success(scene: Scene) -> None:
@@ -505,6 +518,41 @@ async def test_weather_is_retried_as_weather(scene: Scene) -> None:
 
     scene.objects.before = storm
     assert await scene.reconcile() == Result(Verdict.FAILED, weather=True)
+
+
+def storm_after_the_run(scene: Scene, requests: int) -> None:
+    left = requests
+
+    async def storm(_call: str, _key: ObjectKey) -> None:
+        nonlocal left
+        if scene.executor.runs and left:
+            left -= 1
+            raise ApiError(503, "ServiceUnavailable", "the apiserver is shutting down")
+
+    scene.objects.before = storm
+
+
+async def test_a_result_outlasts_a_short_outage_without_another_run(scene: Scene) -> None:
+    storm_after_the_run(scene, 3)
+    assert (await scene.reconcile()).verdict is Verdict.SUCCEEDED
+    assert scene.states() == SUCCEEDED
+    assert scene.slept == [0.2, 0.4, 0.8]
+
+
+async def test_a_long_outage_ends_in_another_run(scene: Scene) -> None:
+    storm_after_the_run(scene, 100)
+    result = await scene.reconcile()
+    assert (result.verdict, result.weather, result.generation) == (Verdict.FAILED, True, 1)
+
+
+async def test_a_write_that_is_refused_is_not_insisted_on(scene: Scene) -> None:
+    async def refuse(call: str, _key: ObjectKey) -> None:
+        if call == "replace_status" and scene.executor.runs:
+            raise InvalidError(422, "Invalid", "status.conditions: too long")
+
+    scene.objects.before = refuse
+    assert (await scene.reconcile()).verdict is Verdict.FAILED
+    assert scene.slept == []
 
 
 async def test_a_defect_is_logged_with_the_key_and_retried(scene: Scene) -> None:

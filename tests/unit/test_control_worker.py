@@ -136,6 +136,13 @@ def test_what_follows_after_many_failures_of_a_generation(result: Result, after:
     assert next_due(queue, clock) == after
 
 
+def test_a_failed_run_that_named_its_delay_does_not_back_off_too() -> None:
+    clock, backoff = FakeClock(), Backoff()
+    queue = WorkQueue(clock, total=1, backoff=backoff)
+    follow_up(queue, key("a"), Result(Verdict.FAILED, 30, Trigger.REQUEUED, 1))
+    assert (next_due(queue, clock), len(backoff)) == (30, 0)
+
+
 @pytest.mark.parametrize("verdict", [Verdict.SUCCEEDED, Verdict.REQUEUED, Verdict.GONE])
 def test_success_and_absence_start_the_backoff_again(verdict: Verdict) -> None:
     backoff = Backoff()
