@@ -13,7 +13,6 @@ from runner.objects import ObjectKey
 FIRST = 0.005
 LONGEST = 6 * 3600.0
 JITTER = 0.2
-_MANY = 64  # doublings beyond this cannot matter, and would overflow a float
 
 
 class Backoff:
@@ -24,13 +23,17 @@ class Backoff:
         self._failures: dict[ObjectKey, tuple[int, int]] = {}
 
     def next(self, key: ObjectKey, generation: int, *, limit: float = LONGEST) -> float:
-        """Count one more failure and say how long to wait; a new generation starts from the beginning."""
+        """Count one more failure and say how long to wait; a new generation starts from the beginning.
+
+        A generation of 0 is unknown. What reaches `limit` counts no further, so that bad weather does not make
+        the object itself wait for hours.
+        """
         seen, failures = self._failures.get(key, (generation, 0))
-        if seen != generation:
+        if generation and seen and seen != generation:
             failures = 0
-        self._failures[key] = (generation, failures + 1)
-        delay = min(limit, FIRST * 2.0 ** min(failures, _MANY))
-        return delay * (1 + JITTER * (2 * self._random() - 1))
+        delay = FIRST * 2.0**failures
+        self._failures[key] = (generation or seen, failures + 1 if delay < limit else failures)
+        return min(limit, delay) * (1 + JITTER * (2 * self._random() - 1))
 
     def reset(self, key: ObjectKey) -> None:
         self._failures.pop(key, None)

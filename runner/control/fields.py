@@ -21,6 +21,8 @@ def mapped(expressions: Mapping[str, str], outcome: Outcome) -> tuple[Fields, tu
     Expressions see `stats` (the recap's counters, null without recap) and `data` (what set_stats published).
     One that yields null leaves its field alone; none ever fails the run.
     """
+    if not expressions:
+        return (), ()
     source = {"stats": asdict(outcome.stats) if outcome.stats else None, "data": dict(outcome.data)}
     fields, warnings = [], []
     for path, expression in expressions.items():

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Literal, Protocol
 
+from runner.control.result import Stages, Verdict
+from runner.execute.run import Executor, Outcome, Sink
 from runner.objects import Body, ObjectKey, Owner
 from runner.watches import Watch
 
@@ -49,3 +56,24 @@ class Variables(Protocol):
     """Makes the extra vars of a run from the object as it is. Pure."""
 
     def __call__(self, body: Body, watch: Watch, *, finalizing: bool) -> ExtraVars: ...
+
+
+OnFinished = Callable[[ObjectKey, Watch, Stages, Outcome | None, Verdict], None]
+"""Told of every reconcile that ended; the outcome is None where nothing was run."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """All that a reconciler acts on. `now` is the wall clock, `seconds` the one that times the stages."""
+
+    objects: Objects
+    executor: Executor
+    recorder: EventRecorder
+    access: Access
+    extra_vars: Variables
+    sink: Sink
+    on_finished: OnFinished
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    seconds: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    randomness: Callable[[], float] = random.random

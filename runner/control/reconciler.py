@@ -3,68 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import secrets
-import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any, assert_never
+from typing import assert_never
 
 import structlog
 
 from runner.control import status
-from runner.control.announcer import FAILED, INVALID, Announcer
-from runner.control.conditions import Moment
-from runner.control.entry import Entry, Trigger
-from runner.control.fields import mapped
+from runner.control.announcer import INVALID, Announcer
+from runner.control.attempt import Attempt, Stopwatch
+from runner.control.closing import Closing
+from runner.control.entry import Entry
 from runner.control.plan import AddFinalizer, Defaults, Occasion, Perform, Plan, Refuse, Skip, plan
-from runner.control.ports import Access, EventRecorder, Json, Objects, Variables
-from runner.control.result import Result, Stages, Stopwatch, Verdict
-from runner.control.writer import TRIES, Writer
+from runner.control.ports import ExtraVars, Json, World
+from runner.control.result import Result, Verdict
+from runner.control.writer import Writer
 from runner.errors import ConflictError, KubeError, NotFoundError, OperatorError, RunError
-from runner.execute.run import Ending, Executor, Outcome, Run, Sink
+from runner.execute.run import Ending, Outcome, Run
 from runner.objects import Body, GroupVersionKind, ObjectKey, Owner
 from runner.watches import Watch
+
+TRIES = 5
+"""How often a reconcile begins anew because somebody else wrote first."""
 
 LAST_WORDS = 5.0
 """Seconds that a cancelled reconcile gets to write its final status."""
 
-OnFinished = Callable[[ObjectKey, Watch, Stages, Outcome | None, Verdict], None]
-"""Told of every reconcile that ended; the outcome is None where nothing was run."""
-
 log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class World:
-    """All that a reconciler acts on. `now` is the wall clock, `seconds` the one that times the stages."""
-
-    objects: Objects
-    executor: Executor
-    recorder: EventRecorder
-    access: Access
-    extra_vars: Variables
-    sink: Sink
-    on_finished: OnFinished
-    now: Callable[[], datetime] = lambda: datetime.now(UTC)
-    seconds: Callable[[], float] = time.monotonic
-    randomness: Callable[[], float] = random.random
-
-
-@dataclass(slots=True)
-class _Attempt:
-    """What one reconcile has learned so far."""
-
-    entry: Entry
-    watch: Watch
-    stopwatch: Stopwatch
-    generation: int = 0
-    outcome: Outcome | None = None
-
-    @property
-    def key(self) -> ObjectKey:
-        return self.entry.key
 
 
 class Reconciler:
@@ -79,12 +44,14 @@ class Reconciler:
         self._world = world
         self._watches = watches
         self._defaults = defaults
-        self._writer = Writer(world.objects)
+        self._writer = Writer(world.objects, world.sleep)
         self._announcer = Announcer(world.recorder)
+        self._closing = Closing(world.objects, self._writer, self._announcer)
 
     async def reconcile(self, entry: Entry) -> Result:
         """Raises nothing but CancelledError, and that only after the final status was written."""
-        attempt = _Attempt(entry, self._watches[entry.key.gvk], Stopwatch(self._world.seconds, entry.waited))
+        stopwatch = Stopwatch(self._world.seconds, entry.waited)
+        attempt = Attempt(entry, self._watches[entry.key.gvk], stopwatch, self._world.now)
         try:
             result = await self._unless_gone(attempt)
         except asyncio.CancelledError:
@@ -100,19 +67,22 @@ class Reconciler:
         self._report(attempt, result)
         return result
 
-    async def _unless_gone(self, attempt: _Attempt) -> Result:
+    async def _unless_gone(self, attempt: Attempt) -> Result:
         try:
             return await self._reconcile(attempt)
         except NotFoundError:
-            return await self._gone(attempt.key)
+            self._writer.forget(attempt.key)
+            self._announcer.forget(attempt.key)
+            await self._world.executor.forget(attempt.key)
+            return Result(Verdict.GONE)
 
-    async def _reconcile(self, attempt: _Attempt) -> Result:
+    async def _reconcile(self, attempt: Attempt) -> Result:
         body, step = await self._begin(attempt)
         match step:
             case Skip():
                 return Result(Verdict.SKIPPED, step.after)
             case Refuse():
-                return await self._refuse(attempt, body, step.message, INVALID)
+                return await self._closing.refuse(attempt, body, step.message, INVALID)
             case Perform():
                 return await self._perform(attempt, body, step)
             case AddFinalizer():
@@ -120,7 +90,7 @@ class Reconciler:
             case _:
                 assert_never(step)
 
-    async def _begin(self, attempt: _Attempt) -> tuple[Json, Plan]:
+    async def _begin(self, attempt: Attempt) -> tuple[Json, Plan]:
         """The object and the plan for it, Running already written; planned anew after every conflict."""
         for _ in range(TRIES - 1):
             try:
@@ -129,7 +99,7 @@ class Reconciler:
                 continue
         return await self._begin_once(attempt)
 
-    async def _begin_once(self, attempt: _Attempt) -> tuple[Json, Plan]:
+    async def _begin_once(self, attempt: Attempt) -> tuple[Json, Plan]:
         body = await self._world.objects.get(attempt.key)
         attempt.stopwatch.lap("get")
         attempt.generation = body["metadata"].get("generation", 0)
@@ -139,56 +109,62 @@ class Reconciler:
             step = self._plan(attempt, body)
         attempt.stopwatch.lap("prepare")
         if isinstance(step, Perform):
-            moment = self._moment(attempt)
-            body = await self._writer.status_once(
-                attempt.key, attempt.watch, body, lambda current: status.running(current, moment)
-            )
+            body = await self._say_running(attempt, body)
             attempt.stopwatch.lap("status")
         return body, step
 
-    def _plan(self, attempt: _Attempt, body: Body) -> Plan:
+    def _plan(self, attempt: Attempt, body: Body) -> Plan:
         spread = 2 * self._world.randomness() - 1
         occasion = Occasion(self._world.now(), attempt.entry.triggers, spread)
         return plan(body, attempt.watch, self._defaults(attempt.key.gvk), occasion)
 
-    async def _perform(self, attempt: _Attempt, body: Json, step: Perform) -> Result:
+    async def _say_running(self, attempt: Attempt, body: Json) -> Json:
+        moment = attempt.moment
         try:
-            attempt.outcome = await self._run(attempt, body, step)
+            return await self._writer.status_once(
+                attempt.key, attempt.watch, body, lambda current: status.running(current, moment)
+            )
+        except asyncio.CancelledError:
+            await self._last_words(attempt, self._closing.interrupt(attempt))
+            raise
+
+    async def _perform(self, attempt: Attempt, body: Json, step: Perform) -> Result:
+        try:
+            outcome = await self._run(attempt, body, step)
         except RunError as error:
-            return await self._refuse(attempt, body, f"Unable to run reconciliation: {error}", FAILED)
+            return await self._closing.refuse(attempt, body, f"Unable to run reconciliation: {error}")
         except asyncio.CancelledError:
             attempt.outcome = Outcome(Ending.CANCELLED, -1, None)
-            await self._last_words(attempt, self._finish(attempt, attempt.outcome, body, step))
+            await self._last_words(attempt, self._closing.interrupt(attempt))
             raise
         finally:
             attempt.stopwatch.lap("ansible")
+        attempt.outcome = outcome
         try:
-            return await self._finish(attempt, attempt.outcome, body, step)
+            return await self._closing.finish(attempt, outcome, body, step)
         except asyncio.CancelledError:
-            await self._last_words(attempt, self._finish(attempt, attempt.outcome, body, step))
+            await self._last_words(attempt, self._closing.finish(attempt, outcome, body, step))
             raise
         finally:
             attempt.stopwatch.lap("status")
 
-    async def _run(self, attempt: _Attempt, body: Json, step: Perform) -> Outcome:
-        key, uid = attempt.key, _uid(body)
+    async def _run(self, attempt: Attempt, body: Json, step: Perform) -> Outcome:
+        key, uid = attempt.key, str(body["metadata"].get("uid", ""))
         variables = self._world.extra_vars(body, attempt.watch, finalizing=step.finalizing)
         self._announcer.warned(key, uid, step.warnings + variables.warnings)
         with self._world.access(Owner(key.gvk, key.namespace, key.name, uid)) as kubeconfig:
-            run = self._make_run(key, uid, step, variables.values, kubeconfig)
+            run = self._make_run(key, uid, step, variables, kubeconfig)
             attempt.stopwatch.lap("prepare")
             return await self._world.executor.run(run, self._world.sink)
 
-    def _make_run(
-        self, key: ObjectKey, uid: str, step: Perform, extra_vars: Mapping[str, Any], kubeconfig: str
-    ) -> Run:
+    def _make_run(self, key: ObjectKey, uid: str, step: Perform, variables: ExtraVars, kubeconfig: str) -> Run:
         defaults = self._defaults(key.gvk)
         return Run(
             ident=str(secrets.randbits(63)),
             key=key,
             uid=uid,
             content=step.content,
-            extra_vars=extra_vars,
+            extra_vars=variables.values,
             kubeconfig=kubeconfig,
             verbosity=step.verbosity,
             max_artifacts=step.max_artifacts,
@@ -198,86 +174,18 @@ class Reconciler:
             rescued_tasks_fail=self._watches[key.gvk].rescued_tasks_fail,
         )
 
-    async def _finish(self, attempt: _Attempt, outcome: Outcome, body: Json, step: Perform) -> Result:
-        """Write what came of the run. May be repeated: it writes nothing that is there already."""
-        if outcome.ending is Ending.CANCELLED:
-            moment = self._moment(attempt)
-            await self._write(attempt, body, lambda current: status.interrupted(current, moment))
-            return Result(Verdict.CANCELLED, generation=attempt.generation)
-        failure = status.failure_message(outcome)
-        if failure is not None:
-            return await self._failed(attempt, outcome, body, failure)
-        if outcome.requeue_after is not None and outcome.requeue_after > 0:
-            return Result(Verdict.REQUEUED, outcome.requeue_after, Trigger.REQUEUED, attempt.generation)
-        return await self._succeeded(attempt, outcome, body, step)
-
-    async def _failed(self, attempt: _Attempt, outcome: Outcome, body: Json, message: str) -> Result:
-        fields = self._fields(attempt, outcome, body)
-        moment = self._moment(attempt)
-        await self._write(
-            attempt, body, lambda current: status.failed(current, moment, message, outcome.stats, fields)
-        )
-        self._announcer.failed(attempt.key, _uid(body), message, status.failing_with(body))
-        # A role that asks to be called again says when, also where it fails: it may be polling.
-        again = outcome.requeue_after if outcome.requeue_after and outcome.requeue_after > 0 else None
-        return Result(Verdict.FAILED, again, Trigger.REQUEUED, attempt.generation)
-
-    async def _succeeded(self, attempt: _Attempt, outcome: Outcome, body: Json, step: Perform) -> Result:
-        self._announcer.recovered(attempt.key, _uid(body), status.failing_with(body))
-        current: Json | None = body
-        if step.finalizer is not None:
-            current = await self._writer.remove_finalizer(attempt.key, body, step.finalizer)
-        if current is not None:
-            fields = self._fields(attempt, outcome, body)
-            moment = self._moment(attempt)
-            current = await self._write(
-                attempt, current, lambda read: status.succeeded(read, moment, outcome.stats, fields)
-            )
-        if current is None:
-            return await self._gone(attempt.key) if step.finalizer is None else Result(Verdict.SUCCEEDED)
-        if current["metadata"].get("deletionTimestamp") and not step.finalizing:
-            return Result(Verdict.SUCCEEDED, 0.0, Trigger.DELETING, attempt.generation)
-        return Result(Verdict.SUCCEEDED, step.period, Trigger.PERIOD, attempt.generation)
-
-    async def _refuse(self, attempt: _Attempt, body: Json, message: str, reason: str) -> Result:
-        log.warning("nothing was run", key=str(attempt.key), error=message)
-        moment = self._moment(attempt)
-        await self._write(attempt, body, lambda current: status.refused(current, moment, message))
-        self._announcer.failed(attempt.key, _uid(body), message, status.failing_with(body), reason)
-        return Result(Verdict.FAILED, generation=attempt.generation)
-
-    async def _gone(self, key: ObjectKey) -> Result:
-        self._writer.forget(key)
-        self._announcer.forget(key)
-        await self._world.executor.forget(key)
-        return Result(Verdict.GONE)
-
-    def _fields(self, attempt: _Attempt, outcome: Outcome, body: Body) -> tuple[tuple[str, Any], ...]:
-        fields, warnings = mapped(attempt.watch.status, outcome)
-        for warning in warnings:
-            log.warning("status field left alone", key=str(attempt.key), error=warning, uid=_uid(body))
-        return fields
-
-    async def _write(self, attempt: _Attempt, body: Json, decide: Callable[[Body], Json]) -> Json | None:
-        return await self._writer.status(attempt.key, attempt.watch, body, decide)
-
-    def _moment(self, attempt: _Attempt) -> Moment:
-        return Moment(self._world.now(), attempt.generation)
-
-    async def _last_words(self, attempt: _Attempt, finish: Awaitable[Result]) -> None:
+    async def _last_words(self, attempt: Attempt, words: Awaitable[Result]) -> None:
         try:
             async with asyncio.timeout(LAST_WORDS):
-                await finish
+                await words
+        except NotFoundError:
+            return  # nobody is left to read them
         except Exception:
             log.exception("the final status could not be written", key=str(attempt.key))
 
-    def _report(self, attempt: _Attempt, result: Result) -> None:
+    def _report(self, attempt: Attempt, result: Result) -> None:
         stages = attempt.stopwatch.stages()
         try:
             self._world.on_finished(attempt.key, attempt.watch, stages, attempt.outcome, result.verdict)
         except Exception:
             log.exception("a reconcile could not be reported", key=str(attempt.key))
-
-
-def _uid(body: Body) -> str:
-    return str(body["metadata"].get("uid", ""))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -44,20 +43,3 @@ class Stages:
     prepare: float = 0.0
     ansible: float = 0.0
     status: float = 0.0
-
-
-class Stopwatch:
-    """Adds the time since the last lap to the stage that just ended."""
-
-    def __init__(self, seconds: Callable[[], float], waited: float) -> None:
-        self._seconds = seconds
-        self._last = seconds()
-        self._stages = {"waited": waited}
-
-    def lap(self, stage: str) -> None:
-        now = self._seconds()
-        self._stages[stage] = self._stages.get(stage, 0.0) + now - self._last
-        self._last = now
-
-    def stages(self) -> Stages:
-        return Stages(**self._stages)

@@ -70,9 +70,12 @@ def refused(body: Body, moment: Moment, message: str) -> Status:
 
 
 def interrupted(body: Body, moment: Moment) -> Status:
-    """The operator stopped under a run: that is no failure of the object, but nothing runs any more."""
+    """The operator stopped during a run: that is no failure of the object, but nothing runs any more."""
     status = status_of(body)
     conditions = conditions_of(status)
+    current = find(conditions, RUNNING)
+    if current is None or (current.get("status"), current.get("reason")) != ("True", "Running"):
+        return status
     message = "The operator stopped during a run; it starts anew when the operator does"
     put(conditions, moment, _condition(RUNNING, "False", INTERRUPTED, message))
     return {**status, "conditions": conditions}

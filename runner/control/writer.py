@@ -5,17 +5,19 @@ Every write is a PUT of what was read, with its resourceVersion: nobody's work i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import structlog
 
 from runner.control.ports import Json, Objects
-from runner.errors import ConflictError, NotFoundError
+from runner.errors import ApiError, ConflictError, KubeError, NotFoundError, UnreachableError
 from runner.objects import Body, GroupVersionKind, ObjectKey
 from runner.watches import Watch
 
-TRIES = 5
+PAUSES = (0.2, 0.4, 0.8, 1.6, 3.2)
+"""Seconds to wait after each failed try; after a conflict there is nothing to wait for."""
 
 Decide = Callable[[Body], dict[str, Any]]
 """The new status, from the object as read last."""
@@ -24,10 +26,11 @@ log = structlog.get_logger(__name__)
 
 
 class Writer:
-    """Writes only what changes the object. Raises the ApiError tree; ConflictError after TRIES conflicts."""
+    """Writes only what changes the object. Raises the KubeError tree, transient ones after several tries."""
 
-    def __init__(self, objects: Objects) -> None:
+    def __init__(self, objects: Objects, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         self._objects = objects
+        self._sleep = sleep
         self._without_status: set[GroupVersionKind] = set()
         self._pruned: dict[ObjectKey, dict[str, Any]] = {}
 
@@ -61,28 +64,32 @@ class Writer:
         return answer
 
     async def status(self, key: ObjectKey, watch: Watch, body: Json, decide: Decide) -> Json | None:
-        """The same, but on a conflict reads and decides again; None when the object is gone."""
+        """The same, but what can be overcome is tried again, on the object read anew; None when that is gone."""
         return await self._insist(key, body, lambda current: self.status_once(key, watch, current, decide))
 
     def forget(self, key: ObjectKey) -> None:
         self._pruned.pop(key, None)
 
-    async def _insist(self, key: ObjectKey, body: Json, write: Callable[[Json], Any]) -> Json | None:
+    async def _insist(self, key: ObjectKey, body: Json, write: Callable[[Json], Awaitable[Json]]) -> Json | None:
+        """A run's result is worth some patience: losing it to a restarting API server costs a whole run."""
         uid = body["metadata"].get("uid")
-        try:
-            for _ in range(TRIES - 1):
-                try:
-                    answer: Json = await write(body)
-                except ConflictError:
+        error: KubeError | None = None
+        for pause in PAUSES:
+            try:
+                if error is not None:
                     body = await self._objects.get(key)
-                    if body["metadata"].get("uid") != uid:
-                        return None  # another object of the same name: not the one this is about
-                else:
-                    return answer
-            answer = await write(body)
-        except NotFoundError:
-            return None
-        return answer
+                if body["metadata"].get("uid") != uid:
+                    return None  # another object of the same name: not the one this is about
+                return await write(body)
+            except NotFoundError:
+                return None
+            except KubeError as problem:
+                if not _passes(problem):
+                    raise
+                error = problem
+            if not isinstance(error, ConflictError):
+                await self._sleep(pause)
+        raise error or AssertionError("PAUSES is not empty")
 
     async def _writable(self, key: ObjectKey, watch: Watch) -> bool:
         if not watch.manage_status:
@@ -94,6 +101,13 @@ class Writer:
             self._without_status.add(key.gvk)
             log.warning("kind has no status subresource: its runs are not reported there", gvk=str(key.gvk))
         return False
+
+
+def _passes(error: KubeError) -> bool:
+    """Is this worth another try: a conflict, no answer, or an API server in trouble?"""
+    if isinstance(error, ApiError):
+        return isinstance(error, ConflictError) or error.status == 429 or error.status >= 500
+    return isinstance(error, UnreachableError)
 
 
 def _finalizers(body: Body) -> list[str]:

@@ -85,6 +85,12 @@ class Observer:
         except NotFoundError:
             return
 
+    def token(self, account: str) -> str:
+        """A fresh token of a service account."""
+        tokens = self._kind("v1", "ServiceAccount").subresources["token"]
+        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        return str(_plain(tokens.create(name=account, body=request, namespace=self.namespace))["status"]["token"])
+
     def serves(self, api_version: str, kind: str) -> bool:
         """Whether the API server has that kind by now."""
         try:

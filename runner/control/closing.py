@@ -1,0 +1,103 @@
+"""How a reconcile ends: what is written about a run, what is announced, and what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import structlog
+
+from runner.control import status
+from runner.control.announcer import FAILED, Announcer
+from runner.control.attempt import Attempt
+from runner.control.entry import Trigger
+from runner.control.fields import Fields, mapped
+from runner.control.plan import Perform
+from runner.control.ports import Json, Objects
+from runner.control.result import Result, Verdict
+from runner.control.writer import Writer
+from runner.execute.run import Ending, Outcome
+from runner.objects import Body
+
+log = structlog.get_logger(__name__)
+
+
+class Closing:
+    """Every method may be repeated: what is there already is not written, or said, again."""
+
+    def __init__(self, objects: Objects, writer: Writer, announcer: Announcer) -> None:
+        self._objects = objects
+        self._writer = writer
+        self._announcer = announcer
+
+    async def finish(self, attempt: Attempt, outcome: Outcome, body: Json, step: Perform) -> Result:
+        """Write what came of a run; `body` is the object as it was when the run started."""
+        if outcome.ending is Ending.CANCELLED:
+            return await self.interrupt(attempt)
+        failure = status.failure_message(outcome)
+        if failure is not None:
+            return await self._failed(attempt, outcome, body, failure)
+        again = _asked_again(outcome)
+        if again is not None:
+            return Result(Verdict.REQUEUED, again, Trigger.REQUEUED, attempt.generation)
+        return await self._succeeded(attempt, outcome, body, step)
+
+    async def refuse(self, attempt: Attempt, body: Json, message: str, reason: str = FAILED) -> Result:
+        """Nothing was run, and `message` says why."""
+        log.warning("nothing was run", key=str(attempt.key), error=message)
+        moment = attempt.moment
+        await self._write(attempt, body, lambda current: status.refused(current, moment, message))
+        self._announcer.failed(attempt.key, _uid(body), message, status.failing_with(body), reason)
+        return Result(Verdict.FAILED, generation=attempt.generation)
+
+    async def interrupt(self, attempt: Attempt) -> Result:
+        """A run was cancelled, or Running was written for one that never started."""
+        body = await self._objects.get(attempt.key)
+        moment = attempt.moment
+        await self._write(attempt, body, lambda current: status.interrupted(current, moment))
+        return Result(Verdict.CANCELLED, generation=attempt.generation)
+
+    async def _failed(self, attempt: Attempt, outcome: Outcome, body: Json, message: str) -> Result:
+        fields, moment = self._fields(attempt, outcome), attempt.moment
+        await self._write(
+            attempt, body, lambda current: status.failed(current, moment, message, outcome.stats, fields)
+        )
+        self._announcer.failed(attempt.key, _uid(body), message, status.failing_with(body))
+        # A role that asks to be called again says when, also where it fails: it may be polling.
+        return Result(Verdict.FAILED, _asked_again(outcome), Trigger.REQUEUED, attempt.generation)
+
+    async def _succeeded(self, attempt: Attempt, outcome: Outcome, body: Json, step: Perform) -> Result:
+        current: Json | None = body
+        if step.finalizer is not None:
+            current = await self._writer.remove_finalizer(attempt.key, body, step.finalizer)
+        if current is not None:
+            fields, moment = self._fields(attempt, outcome), attempt.moment
+            current = await self._write(
+                attempt, current, lambda read: status.succeeded(read, moment, outcome.stats, fields)
+            )
+        self._announcer.recovered(attempt.key, _uid(body), status.failing_with(body))
+        if current is None:
+            return Result(Verdict.SUCCEEDED, 0.0, Trigger.GONE, attempt.generation)
+        if step.finalizing:
+            return Result(Verdict.SUCCEEDED, generation=attempt.generation)
+        if current["metadata"].get("deletionTimestamp"):
+            return Result(Verdict.SUCCEEDED, 0.0, Trigger.DELETING, attempt.generation)
+        return Result(Verdict.SUCCEEDED, step.period, Trigger.PERIOD, attempt.generation)
+
+    def _fields(self, attempt: Attempt, outcome: Outcome) -> Fields:
+        fields, warnings = mapped(attempt.watch.status, outcome)
+        for warning in warnings:
+            log.warning("status field left alone", key=str(attempt.key), error=warning)
+        return fields
+
+    async def _write(self, attempt: Attempt, body: Json, decide: Callable[[Body], Json]) -> Json | None:
+        return await self._writer.status(attempt.key, attempt.watch, body, decide)
+
+
+def _asked_again(outcome: Outcome) -> float | None:
+    """In how many seconds the role asked to be called again; 0 asks for nothing."""
+    asked = outcome.requeue_after
+    return asked if asked is not None and asked > 0 else None
+
+
+def _uid(body: Body) -> str:
+    return str(body["metadata"].get("uid", ""))

@@ -1,0 +1,81 @@
+"""The command line: exit codes, and errors for the person who reads them."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.fixtures.operators import Project
+
+
+def ansible_operator(directory: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "runner", *arguments],
+        cwd=directory,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_without_a_command_it_prints_help(tmp_path: Path) -> None:
+    ended = ansible_operator(tmp_path)
+    assert (ended.returncode, "usage: ansible-operator" in ended.stdout) == (0, True)
+
+
+def test_version_is_one_line(tmp_path: Path) -> None:
+    ended = ansible_operator(tmp_path, "version")
+    assert ended.returncode == 0
+    assert ended.stdout.startswith('ansible-operator version: "v')
+    assert ended.stdout.count("\n") == 1
+
+
+def test_an_unknown_command_is_an_error(tmp_path: Path) -> None:
+    ended = ansible_operator(tmp_path, "walk")
+    assert (ended.returncode, ended.stderr.startswith("Error: ")) == (1, True)
+
+
+def test_a_bad_flag_value_names_the_flag(tmp_path: Path) -> None:
+    ended = ansible_operator(tmp_path, "run", "--reconcile-period=30")
+    assert ended.returncode == 1
+    assert "--reconcile-period" in ended.stderr
+    assert "missing unit" in ended.stderr
+
+
+def test_every_mistake_in_the_watches_is_printed_with_file_and_line(tmp_path: Path) -> None:
+    (tmp_path / "watches.yaml").write_text("- version: v1\n  kind: A\n  role: none\n- kind: B\n  role: none\n")
+    ended = ansible_operator(tmp_path, "run")
+    assert ended.returncode == 1
+    assert "watches.yaml:3: [0].role: role: none was not found" in ended.stderr
+    assert "watches.yaml:4: [1].version: invalid GVK" in ended.stderr
+    assert "watches.yaml:5: [1].role: role: none was not found" in ended.stderr
+
+
+def test_without_a_cluster_it_says_where_it_looked(project: Project) -> None:
+    (project / "watches.yaml").write_text("[]")
+    ended = ansible_operator(
+        project.path, "run", KUBECONFIG="", HOME=str(project.path), KUBERNETES_SERVICE_HOST=""
+    )
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("Error: ")
+    assert str(project / ".kube/config") in ended.stderr
+
+
+def test_a_busy_port_is_named(project: Project, tmp_path: Path) -> None:
+    (project / "watches.yaml").write_text("[]")
+    config = tmp_path / "kubeconfig"
+    config.write_text(
+        "{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: k, user: u}}],"
+        " clusters: [{name: k, cluster: {server: 'http://127.0.0.1:1'}}], users: [{name: u, user: {}}]}"
+    )
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        flags = (f"--proxy-port={port}", "--metrics-bind-address=0", "--health-probe-bind-address=0")
+        ended = ansible_operator(project.path, "run", *flags, KUBECONFIG=str(config))
+    assert ended.returncode == 1
+    assert str(port) in ended.stderr

@@ -1,0 +1,108 @@
+"""The operator is killed or told to stop in the middle of a run: nothing is lost, nothing runs twice at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runner.dev.observer import wait_for
+from runner.dev.operator import OperatorProcess
+from tests.fixtures.operators import PATIENCE, Operate, Project, Things, ledger
+
+pytestmark = pytest.mark.cluster
+
+SLOW = """
+- name: Say when this begins, take a while, say when it ends
+  ansible.builtin.shell:
+    cmd: |
+      echo '{"begin": "'$(date +%s.%N)'"}' >> "$LEDGER"
+      sleep {{ seconds }}
+      echo '{"end": "'$(date +%s.%N)'"}' >> "$LEDGER"
+  changed_when: true
+"""
+
+
+@pytest.fixture
+def book(project: Project) -> Path:
+    project.role("slow", SLOW)
+    project.watch("slow")
+    return project / "ledger.jsonl"
+
+
+def test_kill_9_in_the_middle_of_a_run_leaves_no_process_and_the_next_start_finishes_the_job(
+    operate: Operate, things: Things, book: Path
+) -> None:
+    operator = operate(LEDGER=str(book))
+    things.create("first", {"seconds": 4})
+    wait_for("the run to begin", lambda: ledger(book), seconds=PATIENCE)
+    operator.kill()
+    wait_for("every process of the run to be gone", lambda: not processes_of_runs(book), seconds=10)
+    assert [list(entry) for entry in ledger(book)] == [["begin"]]
+    things.patch("first", {"spec": {"seconds": 0}})
+    operator.start()
+    things.wait("first", "Successful")
+    assert [list(entry) for entry in ledger(book)] == [["begin"], ["begin"], ["end"]]
+
+
+def test_started_again_at_once_after_kill_9_no_two_runs_of_one_resource_overlap(
+    operate: Operate, things: Things, book: Path
+) -> None:
+    operator = operate(LEDGER=str(book))
+    things.create("first", {"seconds": 2})
+    for count in (1, 2):
+        wait_for(f"run {count} to begin", lambda count=count: len(begun(book)) >= count, seconds=PATIENCE)
+        operator.kill()
+        operator.start()
+    things.wait("first", "Successful")
+    ended = [entry for entry in ledger(book) if "end" in entry]
+    assert len(ended) == 1
+    assert "end" in ledger(book)[-1]
+
+
+def test_sigterm_lets_a_run_finish_and_its_result_is_written(operate: Operate, things: Things, book: Path) -> None:
+    operator = operate(LEDGER=str(book))
+    things.create("first", {"seconds": 2})
+    wait_for("the run to begin", lambda: ledger(book), seconds=PATIENCE)
+    assert operator.stop() == 0
+    assert things.condition("first", "Successful")["status"] == "True"
+
+
+def test_a_run_that_outlasts_the_grace_period_is_ended_and_the_exit_code_says_so(
+    operate: Operate, things: Things, book: Path
+) -> None:
+    operator = operate("--graceful-shutdown-timeout=1s", LEDGER=str(book))
+    things.create("first", {"seconds": 600})
+    wait_for("the run to begin", lambda: ledger(book), seconds=PATIENCE)
+    assert operator.stop() == 1
+    assert not processes_of_runs(book)
+    running = things.condition("first", "Running")
+    assert (running["status"], running["reason"]) == ("False", "Interrupted")
+
+
+def test_deleting_a_resource_leaves_nothing_of_its_runs_on_disk(
+    operate: Operate, things: Things, book: Path
+) -> None:
+    operator: OperatorProcess = operate(LEDGER=str(book))
+    things.create("first", {"seconds": 0})
+    things.wait("first", "Successful")
+    assert list(operator.runner_dir.rglob("first"))
+    things.delete("first")
+    wait_for("its files to be gone", lambda: not list(operator.runner_dir.rglob("first")), seconds=PATIENCE)
+
+
+def begun(book: Path) -> list[object]:
+    return [entry for entry in ledger(book) if "begin" in entry]
+
+
+def processes_of_runs(book: Path) -> list[int]:
+    """Processes that carry the ledger's path in their environment: everything a run has started."""
+    marker = f"LEDGER={book}".encode()
+    found = []
+    for environ in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if marker in environ.read_bytes().split(b"\0"):
+                found.append(int(environ.parent.name))
+        except OSError:
+            continue
+    return found

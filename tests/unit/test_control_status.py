@@ -1,0 +1,246 @@
+"""What a status says at each moment of a reconcile: the conditions cell by cell, and the mapped fields."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from runner.control import status
+from runner.control.conditions import Moment
+from runner.control.fields import mapped, merged
+from runner.execute.run import Ending, Outcome, Stats
+
+OLD = "2026-01-01T00:00:00Z"
+NOW = "2026-01-02T03:04:05Z"
+MOMENT = Moment(datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC), 7)
+STATS = Stats(ok=3, changed=1, skipped=2, failures=0, completion="2026-01-02T03:04:04.5+00:00")
+RESULT = {"ok": 3, "changed": 1, "skipped": 2, "failures": 0, "completion": "2026-01-02T03:04:04.5+00:00"}
+
+
+def condition(kind: str, value: str, reason: str, message: str, since: str = NOW, **more: Any) -> dict[str, Any]:
+    return {
+        "type": kind,
+        "status": value,
+        "lastTransitionTime": since,
+        "reason": reason,
+        "message": message,
+        "observedGeneration": 7,
+        **more,
+    }
+
+
+def having(*conditions: Any, **more: Any) -> dict[str, Any]:
+    return {"status": {"conditions": list(conditions), **more}}
+
+
+def by_type(of: dict[str, Any]) -> dict[str, Any]:
+    return {item["type"]: item for item in of["conditions"]}
+
+
+RUNNING = condition("Running", "True", "Running", "Running reconciliation")
+AWAITING = condition("Running", "True", "Successful", "Awaiting next reconciliation", ansibleResult=RESULT)
+SUCCESSFUL = condition("Successful", "True", "Successful", "Last reconciliation succeeded")
+NO_FAILURE = condition("Failure", "False", "", "")
+AFTER_SUCCESS = having(
+    {**AWAITING, "lastTransitionTime": OLD},
+    {**SUCCESSFUL, "lastTransitionTime": OLD},
+    {**NO_FAILURE, "lastTransitionTime": OLD},
+)
+FAILED = condition("Failure", "True", "Failed", "it broke", ansibleResult=RESULT)
+AFTER_FAILURE = having(
+    condition("Running", "False", "Running", "Running reconciliation", OLD),
+    condition("Successful", "False", "", "", OLD),
+    {**FAILED, "lastTransitionTime": OLD},
+)
+
+
+class TestStart:
+    def test_a_new_object_is_running_and_nothing_else_is_said(self) -> None:
+        assert status.running({}, MOMENT) == {"conditions": [RUNNING]}
+
+    def test_after_a_success_running_has_no_result_and_successful_becomes_false(self) -> None:
+        new = by_type(status.running(AFTER_SUCCESS, MOMENT))
+        assert new["Running"] == {**RUNNING, "lastTransitionTime": OLD}
+        assert new["Successful"] == {**SUCCESSFUL, "status": "False"}
+        assert new["Failure"] == {**NO_FAILURE, "lastTransitionTime": OLD}
+
+    def test_after_a_failure_the_failure_stays_until_the_next_success(self) -> None:
+        new = by_type(status.running(AFTER_FAILURE, MOMENT))
+        assert new["Running"] == RUNNING
+        assert new["Successful"] == condition("Successful", "False", "", "", OLD)
+        assert new["Failure"] == {**FAILED, "lastTransitionTime": OLD}
+
+    def test_one_that_is_running_already_is_left_alone(self) -> None:
+        before = having({**RUNNING, "message": "by somebody else", "lastTransitionTime": OLD})
+        assert status.running(before, MOMENT) == before["status"]
+
+    def test_a_new_generation_is_noted(self) -> None:
+        before = having({**RUNNING, "observedGeneration": 6})
+        assert by_type(status.running(before, MOMENT))["Running"] == RUNNING
+
+
+class TestSuccess:
+    def test_all_three_say_so(self) -> None:
+        new = status.succeeded({"status": {"conditions": [RUNNING]}}, MOMENT, STATS)
+        assert new["conditions"] == [AWAITING, SUCCESSFUL, NO_FAILURE]
+
+    def test_after_a_failure_the_failure_is_cleared(self) -> None:
+        new = by_type(status.succeeded(AFTER_FAILURE, MOMENT, STATS))
+        assert new == {"Running": AWAITING, "Successful": SUCCESSFUL, "Failure": NO_FAILURE}
+
+    def test_what_did_not_flip_keeps_its_time(self) -> None:
+        started = {"status": status.running(AFTER_SUCCESS, MOMENT)}
+        new = by_type(status.succeeded(started, MOMENT, STATS))
+        assert new["Running"] == {**AWAITING, "lastTransitionTime": OLD}
+        assert new["Failure"] == {**NO_FAILURE, "lastTransitionTime": OLD}
+        assert new["Successful"] == SUCCESSFUL
+
+
+class TestFailure:
+    def test_the_first_run_of_an_object_fails(self) -> None:
+        new = by_type(status.failed(having(RUNNING), MOMENT, "it broke", STATS))
+        assert new == {
+            "Running": {**RUNNING, "status": "False"},
+            "Successful": condition("Successful", "False", "", ""),
+            "Failure": FAILED,
+        }
+
+    def test_after_a_success_all_three_flip(self) -> None:
+        started = {"status": status.running(AFTER_SUCCESS, MOMENT)}
+        new = by_type(status.failed(started, MOMENT, "it broke", STATS))
+        assert new["Running"] == {**RUNNING, "status": "False"}
+        assert new["Successful"] == condition("Successful", "False", "", "")
+        assert new["Failure"] == FAILED
+
+    def test_a_failure_again_is_rewritten_with_its_new_message(self) -> None:
+        new = by_type(status.failed(AFTER_FAILURE, MOMENT, "still broken", STATS))
+        assert new["Failure"] == {**FAILED, "message": "still broken", "lastTransitionTime": OLD}
+
+    def test_without_recap_there_is_no_result(self) -> None:
+        new = by_type(status.failed({}, MOMENT, "it crashed", None))
+        assert new["Failure"] == condition("Failure", "True", "Failed", "it crashed")
+        assert "Running" not in new
+
+
+class TestRefusal:
+    def test_the_failure_says_why_and_only_present_conditions_become_false(self) -> None:
+        assert by_type(status.refused({}, MOMENT, "no")) == {
+            "Failure": condition("Failure", "True", "Failed", "no")
+        }
+
+    def test_the_rest_of_the_others_is_kept(self) -> None:
+        new = by_type(status.refused(AFTER_SUCCESS, MOMENT, "no"))
+        assert new["Running"] == {**AWAITING, "status": "False"}
+        assert new["Successful"] == {**SUCCESSFUL, "status": "False"}
+
+
+class TestInterruption:
+    def test_a_run_that_was_cut_runs_no_more_and_is_no_failure(self) -> None:
+        started = {"status": status.running(AFTER_SUCCESS, MOMENT)}
+        new = by_type(status.interrupted(started, MOMENT))
+        assert (new["Running"]["status"], new["Running"]["reason"]) == ("False", "Interrupted")
+        assert new["Failure"]["status"] == "False"
+
+    def test_without_a_run_there_is_nothing_to_say(self) -> None:
+        assert status.interrupted(AFTER_SUCCESS, MOMENT) == AFTER_SUCCESS["status"]
+
+
+def test_conditions_and_fields_of_others_pass_through_in_their_place() -> None:
+    foreign = {"type": "Ready", "status": "True", "lastHeartbeatTime": "x", "ansibleResult": {"ok": "odd"}}
+    untyped = {"note": 1}
+    new = status.succeeded(having(foreign, untyped, RUNNING, "junk", replicas=3), MOMENT, STATS)
+    assert new["conditions"][:3] == [foreign, untyped, AWAITING]
+    assert new["replicas"] == 3
+
+
+@pytest.mark.parametrize(
+    "odd", [None, "text", [], {"conditions": None}, {"conditions": "text"}, {"conditions": {}}]
+)
+def test_an_odd_status_is_replaced(odd: object) -> None:
+    assert status.running({"status": odd}, MOMENT)["conditions"] == [RUNNING]
+
+
+def test_an_unreadable_time_becomes_now() -> None:
+    before = having({**RUNNING, "reason": "", "lastTransitionTime": "yesterday"})
+    assert by_type(status.running(before, MOMENT))["Running"] == RUNNING
+
+
+def test_the_object_that_was_read_is_not_changed() -> None:
+    before = having({**SUCCESSFUL})
+    status.running(before, MOMENT)
+    assert before == having(SUCCESSFUL)
+
+
+def test_a_kind_without_generation_gets_no_observed_generation() -> None:
+    new = status.running({}, replace(MOMENT, generation=0))
+    assert "observedGeneration" not in new["conditions"][0]
+
+
+OUTCOME = Outcome(Ending.FINISHED, 0, STATS)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "expected"),
+    [
+        (OUTCOME, None),
+        (replace(OUTCOME, return_code=2), None),
+        (replace(OUTCOME, messages=("one", "two")), "one\ntwo"),
+        (replace(OUTCOME, unreachable=True), "A host was unreachable"),
+        (replace(OUTCOME, messages=("one",), unreachable=True), "one"),
+        (
+            replace(OUTCOME, stats=None, return_code=4, tail="ERROR! no such role"),
+            "Ansible ended without a recap, exit code 4\nERROR! no such role",
+        ),
+        (replace(OUTCOME, stats=None, return_code=4), "Ansible ended without a recap, exit code 4"),
+        (
+            replace(OUTCOME, ending=Ending.DEADLINE, stats=None),
+            "The run was stopped because it took longer than its deadline",
+        ),
+    ],
+)
+def test_what_counts_as_a_failure(outcome: Outcome, expected: str | None) -> None:
+    assert status.failure_message(outcome) == expected
+
+
+def test_a_long_message_is_cut() -> None:
+    message = status.failure_message(replace(OUTCOME, messages=("x" * 100_000,)))
+    assert message is not None
+    assert len(message) == status.LONGEST_MESSAGE
+
+
+class TestFields:
+    outcome = replace(OUTCOME, data={"pods": [{"name": "a"}, {"name": "b"}]})
+
+    def test_expressions_see_the_recap_and_the_data(self) -> None:
+        fields, warnings = mapped({"podNames": "data.pods[].name", "run.changed": "stats.changed"}, self.outcome)
+        assert fields == (("podNames", ["a", "b"]), ("run.changed", 1))
+        assert warnings == ()
+
+    def test_null_leaves_the_field_alone(self) -> None:
+        assert mapped({"x": "data.absent"}, self.outcome) == ((), ())
+        assert mapped({"x": "stats.ok"}, replace(OUTCOME, stats=None)) == ((), ())
+
+    @pytest.mark.parametrize("expression", ["data.[", "length(stats.ok)", "nothing(data)"])
+    def test_a_bad_expression_is_a_warning_and_spoils_nothing_else(self, expression: str) -> None:
+        fields, warnings = mapped({"bad": expression, "ok": "stats.ok"}, self.outcome)
+        assert fields == (("ok", 3),)
+        assert len(warnings) == 1
+        assert "status.bad" in warnings[0]
+
+    def test_the_conditions_cannot_be_mapped(self) -> None:
+        fields, warnings = mapped({"conditions": "data.pods"}, self.outcome)
+        assert fields == ()
+        assert "conditions" in warnings[0]
+
+    def test_a_nested_field_leaves_its_neighbours(self) -> None:
+        before = {"run": {"by": "me"}, "other": 1}
+        assert merged(before, [("run.changed", 1)]) == {"run": {"by": "me", "changed": 1}, "other": 1}
+        assert before == {"run": {"by": "me"}, "other": 1}
+
+    def test_a_finished_run_sets_them_beside_the_conditions(self) -> None:
+        new = status.failed({}, MOMENT, "it broke", STATS, (("podNames", ["a"]),))
+        assert new["podNames"] == ["a"]
+        assert len(new["conditions"]) == 2

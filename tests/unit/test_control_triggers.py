@@ -1,0 +1,231 @@
+"""Which changes reconcile which custom resource."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.control.entry import Priority, Trigger
+from runner.control.triggers import PRIMARY, PRIMARY_TYPE, Following, of_dependent, of_resource
+from runner.objects import GroupVersionKind, ObjectKey, ObjectMeta, OwnerRef
+from runner.selector import Requirement, Selector
+from runner.watches import Content, Finalizer, Watch
+
+APPLE = GroupVersionKind("fruit.example.com", "v1", "Apple")
+DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
+SECRET = GroupVersionKind("", "v1", "Secret")
+WATCH = Watch(APPLE, Content(Path("/roles/apple"), is_role=True))
+SELECTING = replace(WATCH, selector=Selector((Requirement("tree", "In", ("old",)),)))
+FINALIZING = replace(WATCH, finalizer=Finalizer("example.com/f"))
+META = ObjectMeta(
+    namespace="orchard",
+    name="a",
+    uid="u1",
+    resource_version="1",
+    generation=1,
+    creation="2026-01-01T00:00:00Z",
+    deletion=None,
+    labels=(),
+    annotations=(),
+    finalizers=(),
+    owners=(),
+    content_digest=1,
+    status_digest=1,
+)
+KEY = ObjectKey(APPLE, "orchard", "a")
+OLD_TREE = (("tree", "old"),)
+
+
+@dataclass(frozen=True)
+class Seen:
+    old: ObjectMeta | None
+    new: ObjectMeta | None
+    gvk: GroupVersionKind = APPLE
+    listed: bool = False
+
+
+def edited(meta: ObjectMeta = META, **changes: Any) -> Seen:
+    new = replace(meta, **{"resource_version": "2", **changes})
+    return Seen(meta, new)
+
+
+def trigger(seen: Seen, watch: Watch = WATCH) -> Trigger | None:
+    enqueue = of_resource(seen, watch)
+    assert enqueue is None or enqueue.key == KEY
+    return enqueue.trigger if enqueue else None
+
+
+NO_GENERATION = replace(META, generation=0)
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [
+        (Seen(None, META), Trigger.CREATED),
+        (Seen(None, META, listed=True), Trigger.BACKLOG),
+        (Seen(META, None), Trigger.GONE),
+        (edited(generation=2), Trigger.CHANGED),
+        (edited(uid="u2"), Trigger.CREATED),
+        (edited(), None),
+        (edited(status_digest=2), None),
+        (edited(labels=OLD_TREE), None),
+        (edited(annotations=(("a", "b"),)), None),
+        (edited(deletion="2026-01-02T00:00:00Z", generation=2), None),
+        (edited(NO_GENERATION, content_digest=2), Trigger.CHANGED),
+        (edited(NO_GENERATION, status_digest=2), None),
+        (edited(NO_GENERATION, status_digest=2, content_digest=2), Trigger.CHANGED),
+        (edited(NO_GENERATION), Trigger.CHANGED),
+        (edited(NO_GENERATION, resource_version="1"), None),
+    ],
+)
+def test_a_custom_resource(seen: Seen, expected: Trigger | None) -> None:
+    assert trigger(seen) is expected
+
+
+def test_annotations_trigger_only_where_the_watch_asks_for_them() -> None:
+    watch = replace(WATCH, watch_annotations=True)
+    assert trigger(edited(annotations=(("a", "b"),)), watch) is Trigger.ANNOTATED
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [
+        (Seen(None, META), None),
+        (Seen(None, replace(META, labels=OLD_TREE)), Trigger.CREATED),
+        (edited(labels=OLD_TREE), Trigger.SELECTED),
+        (edited(replace(META, labels=OLD_TREE), labels=()), None),
+        (edited(generation=2), None),
+        (Seen(META, None), Trigger.GONE),
+    ],
+)
+def test_a_selector(seen: Seen, expected: Trigger | None) -> None:
+    assert trigger(seen, SELECTING) is expected
+
+
+OURS = replace(META, finalizers=("example.com/f",))
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [
+        (edited(OURS, deletion="now", generation=2), Trigger.DELETING),
+        (Seen(None, replace(OURS, deletion="now"), listed=True), Trigger.DELETING),
+        (edited(replace(OURS, deletion="now")), None),
+        (edited(replace(OURS, deletion="now"), generation=2), Trigger.DELETING),
+        (edited(META, deletion="now", generation=2), None),
+    ],
+)
+def test_a_finalizer(seen: Seen, expected: Trigger | None) -> None:
+    assert trigger(seen, FINALIZING) is expected
+
+
+def test_a_finalizer_is_honoured_though_the_selector_matches_no_more() -> None:
+    watch = replace(SELECTING, finalizer=FINALIZING.finalizer)
+    assert trigger(edited(OURS, deletion="now"), watch) is Trigger.DELETING
+
+
+def test_a_deletion_goes_before_a_change_and_a_change_before_the_backlog() -> None:
+    assert Trigger.DELETING.priority < Trigger.CHANGED.priority < Trigger.BACKLOG.priority
+    assert Trigger.DELETING.priority is Priority.FINALIZER
+
+
+CHILD = replace(META, name="child", owners=(OwnerRef("fruit.example.com/v1", "Apple", "a", "u9"),))
+BY_REFERENCE = Following(APPLE, namespaced=True)
+BY_ANNOTATION = Following(APPLE, namespaced=True, by_reference=False, by_annotation=True)
+
+
+def owners(seen: Seen, *following: Following) -> list[ObjectKey]:
+    return [enqueue.key for enqueue in of_dependent(seen, following or (BY_REFERENCE,))]
+
+
+PLAIN = replace(CHILD, generation=0)
+
+
+@pytest.mark.parametrize(
+    ("seen", "reconciles"),
+    [
+        (Seen(None, CHILD), False),
+        (Seen(None, CHILD, listed=True), False),
+        (Seen(CHILD, None), True),
+        (edited(CHILD), False),
+        (edited(CHILD, status_digest=2), False),
+        (edited(CHILD, content_digest=2), False),
+        (edited(CHILD, generation=2), True),
+        (edited(CHILD, uid="u2"), True),
+        (edited(CHILD, labels=OLD_TREE), True),
+        (edited(CHILD, annotations=(("mine", "1"),)), True),
+        (edited(CHILD, annotations=(("deployment.kubernetes.io/revision", "2"),)), False),
+        (edited(CHILD, finalizers=("x",)), True),
+        (edited(CHILD, deletion="now"), True),
+        (edited(PLAIN), True),
+        (edited(PLAIN, status_digest=2), False),
+        (edited(PLAIN, content_digest=2), True),
+    ],
+)
+def test_a_dependent(seen: Seen, reconciles: bool) -> None:
+    assert owners(seen) == ([KEY] if reconciles else [])
+
+
+def test_the_dependent_is_not_asked_for_its_version_of_the_owner_kind() -> None:
+    child = replace(CHILD, owners=(OwnerRef("fruit.example.com/v1alpha1", "Apple", "a", "u9"),))
+    assert owners(edited(child, generation=2)) == [KEY]
+
+
+@pytest.mark.parametrize("api_version", ["other.example.com/v1", "v1"])
+def test_an_owner_of_another_group_is_not_ours(api_version: str) -> None:
+    child = replace(CHILD, owners=(OwnerRef(api_version, "Apple", "a", "u9"),))
+    assert owners(edited(child, generation=2)) == []
+
+
+def test_a_cluster_scoped_owner_has_no_namespace() -> None:
+    assert owners(edited(CHILD, generation=2), Following(APPLE, namespaced=False)) == [ObjectKey(APPLE, "", "a")]
+
+
+def test_both_the_owner_before_and_after_a_change_are_reconciled() -> None:
+    taken = (OwnerRef("fruit.example.com/v1", "Apple", "b", "u8"),)
+    assert owners(edited(CHILD, owners=taken)) == [KEY, ObjectKey(APPLE, "orchard", "b")]
+
+
+def annotated(value: str, kind: str = "Apple.fruit.example.com") -> ObjectMeta:
+    return replace(META, name="child", annotations=tuple(sorted({PRIMARY: value, PRIMARY_TYPE: kind}.items())))
+
+
+@pytest.mark.parametrize(
+    ("value", "namespaced", "expected"),
+    [
+        ("far/a", True, [ObjectKey(APPLE, "far", "a")]),
+        ("far/a/b", True, [ObjectKey(APPLE, "far", "a/b")]),
+        ("a", False, [ObjectKey(APPLE, "", "a")]),
+        ("a", True, []),
+        ("far/a", False, []),
+        ("", True, []),
+        (" ", False, []),
+    ],
+)
+def test_an_annotation_names_the_owner(value: str, namespaced: bool, expected: list[ObjectKey]) -> None:
+    following = replace(BY_ANNOTATION, namespaced=namespaced)
+    assert owners(Seen(annotated(value), None), following) == expected
+
+
+def test_the_annotation_type_of_a_core_kind_has_no_group() -> None:
+    following = replace(BY_ANNOTATION, owner=SECRET)
+    assert owners(Seen(annotated("far/a", "Secret"), None), following) == [ObjectKey(SECRET, "far", "a")]
+
+
+def test_an_annotation_of_another_kind_is_not_ours() -> None:
+    assert owners(Seen(annotated("far/a", "Pear.fruit.example.com"), None), BY_ANNOTATION) == []
+
+
+def test_what_a_run_itself_wrote_or_deleted_needs_no_other_run() -> None:
+    written = {("u1", "2"), ("u1", "")}
+
+    def own_write(uid: str, version: str) -> bool:
+        return (uid, version) in written
+
+    for seen in (edited(CHILD, generation=2), Seen(CHILD, None)):
+        assert of_dependent(seen, [BY_REFERENCE], own_write) == ()
+    later = edited(CHILD, generation=2, resource_version="3")
+    assert len(of_dependent(later, [BY_REFERENCE], own_write)) == 1
