@@ -19,8 +19,10 @@ DATABASE = GroupVersionKind("app.example.com", "v1", "Database")
 @asynccontextmanager
 async def listening(listener: Listener) -> AsyncIterator[str]:
     await listener.start()
-    yield f"http://127.0.0.1:{listener.port}"
-    await listener.stop()
+    try:
+        yield f"http://127.0.0.1:{listener.port}"
+    finally:
+        await listener.stop()
 
 
 async def get(url: str) -> tuple[int, str]:

@@ -64,7 +64,9 @@ def test_only_creation_is_touched(method: str, path: str, expected: bool) -> Non
     assert ownership.may_inject(method, parse_target(path)) is expected
 
 
-@pytest.mark.parametrize("metadata", [{}, {"metadata": None}, {"metadata": {}}, {"metadata": {"ownerReferences": None}}])
+@pytest.mark.parametrize(
+    "metadata", [{}, {"metadata": None}, {"metadata": {}}, {"metadata": {"ownerReferences": None}}]
+)
 def test_an_owner_reference_is_plain(metadata: dict[str, Any]) -> None:
     """No controller flag and no blockOwnerDeletion: other controllers may still adopt the object."""
     named = ownership.inject(metadata, NAMESPACED, Mechanism.OWNER_REFERENCE)
@@ -73,9 +75,7 @@ def test_an_owner_reference_is_plain(metadata: dict[str, Any]) -> None:
 
 def test_other_owners_stay() -> None:
     other = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "uid-2", "controller": True}
-    named = ownership.inject(
-        {"metadata": {"ownerReferences": [other]}}, NAMESPACED, Mechanism.OWNER_REFERENCE
-    )
+    named = ownership.inject({"metadata": {"ownerReferences": [other]}}, NAMESPACED, Mechanism.OWNER_REFERENCE)
     assert named["metadata"]["ownerReferences"] == [other, REFERENCE]
 
 

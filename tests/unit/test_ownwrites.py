@@ -29,9 +29,7 @@ DYING = {**META, "deletionTimestamp": "2026-01-01T00:00:00Z"}
         ("POST", {"metadata": None}, []),
     ],
 )
-def test_an_answer_tells_which_versions_were_written(
-    method: str, body: Any, pairs: list[tuple[str, str]]
-) -> None:
+def test_an_answer_tells_which_versions_were_written(method: str, body: Any, pairs: list[tuple[str, str]]) -> None:
     assert written(method, body) == pairs
 
 

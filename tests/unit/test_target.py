@@ -30,6 +30,8 @@ def test_a_resource_path_is_read_as_the_api_server_reads_it(path: str, target: T
     assert parse_target(path) == target
 
 
-@pytest.mark.parametrize("path", ["/", "/version", "/api", "/api/v1", "/apis/apps", "/apis/apps/v1", "/healthz/ping", "/api/v1/watch"])
+@pytest.mark.parametrize(
+    "path", ["/", "/version", "/api", "/api/v1", "/apis/apps", "/apis/apps/v1", "/healthz/ping", "/api/v1/watch"]
+)
 def test_other_paths_have_no_target(path: str) -> None:
     assert parse_target(path) is None
