@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+from prometheus_client import CollectorRegistry, Gauge, Histogram, disable_created_metrics
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.process_collector import ProcessCollector
 
@@ -69,10 +69,10 @@ class Metrics:
             buckets=GO_BUCKETS,
             registry=registry,
         )
-        self._watches = Counter(
+        self._watches = Gauge(
             "ansible_operator_reflector_restarts",
             "Times a list and watch had to begin anew.",
-            ["GVK"],
+            ["GVK", "namespace"],
             registry=registry,
         )
 
@@ -103,8 +103,8 @@ class Metrics:
     def proxied(self, method: str, code: int, seconds: float) -> None:
         self._proxied.labels(method, str(code)).observe(seconds)
 
-    def reflector_restarted(self, gvk: GroupVersionKind) -> None:
-        self._watches.labels(str(gvk)).inc()
+    def reflector_restarts(self, gvk: GroupVersionKind, namespace: str, restarts: int) -> None:
+        self._watches.labels(str(gvk), namespace).set(restarts)
 
 
 def _result(succeeded: bool) -> str:

@@ -71,10 +71,10 @@ class Access:
             if self._changed(found, refused) or self._pass is None:
                 self._pass = _pass(found)
             self._credentials = found
-        except (CredentialsError, OSError):
+        except (CredentialsError, OSError) as error:
             if self._pass is None:
                 raise
-            log.warning("credentials could not be read again, the old ones stay in use", exc_info=True)
+            log.warning("credentials could not be read again, the old ones stay in use", error=str(error))
 
     def _changed(self, found: Credentials, refused: bool) -> bool:
         info = found.info

@@ -114,13 +114,17 @@ class Lines:
 
 def _event(line: bytes) -> dict[str, Any]:
     try:
-        event = json.loads(line)
-        kind, body = event["type"], event["object"]
+        event: dict[str, Any] = json.loads(line)
+        body = event["object"]
+        failed = event["type"] == "ERROR"
+        version = failed or body["metadata"]["resourceVersion"]
     except (ValueError, KeyError, TypeError):
-        raise StreamError(f"a watch event that cannot be read ({len(line)} bytes)") from None
-    if kind == "ERROR":
+        version = ""
+    if not version:
+        raise StreamError(f"a watch event that cannot be read ({len(line)} bytes)")
+    if failed:
         raise _fatal(error_of_event(body))
-    return dict(event)
+    return event
 
 
 def _fatal(error: ApiError) -> Exception:

@@ -43,7 +43,8 @@ class Reflector:
     """One kind's Store and the changes to it.
 
     `on_change` is called in the event loop, in the order of the changes of each object; what it raises is
-    logged and changes nothing. `synced` is set by the first complete list. `restarts` counts watches and
+    logged and changes nothing. `synced` is set by the first complete list, `settled` also by the knowledge
+    that there is nothing to list: the kind is absent, or forbidden. `restarts` counts watches and
     lists that ended in trouble.
     """
 
@@ -62,6 +63,7 @@ class Reflector:
         self.namespace = namespace
         self.store = Store(gvk)
         self.synced = asyncio.Event()
+        self.settled = asyncio.Event()
         self.phase = Phase.STARTING
         self.restarts = 0
         self._client = client
@@ -157,6 +159,8 @@ class Reflector:
 
     def _show(self, phase: Phase, **why: str) -> None:
         """Changes the phase; only a change is worth a line in the log."""
+        if phase is not Phase.WAITING:
+            self.settled.set()
         if phase is self.phase:
             return
         if phase is Phase.WATCHING:

@@ -86,5 +86,5 @@ def advice(error: Exception, gvk: GroupVersionKind, plural: str, verb: str, name
         return "let the operator's service account read API discovery (ClusterRole system:discovery)"
     return (
         f'the operator\'s service account may not {verb} {plural} in API group "{gvk.group}": add to {where} '
-        f'the rule {{apiGroups: ["{gvk.group}"], resources: ["{plural}"], verbs: ["get", "list", "watch"]}} and bind it'
+        f'the rule {{apiGroups: ["{gvk.group}"], resources: ["{plural}"], verbs: [get, list, watch]}} and bind it'
     )

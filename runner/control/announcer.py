@@ -1,0 +1,49 @@
+"""Events about a custom resource, said once: when it starts to fail and when it recovers, not at each retry."""
+
+from __future__ import annotations
+
+from runner.control.ports import EventRecorder
+from runner.objects import ObjectKey
+
+FAILED = "ReconcileFailed"
+RECOVERED = "Recovered"
+INVALID = "InvalidSpec"
+
+_REMEMBERED = 1024  # as much of a message as an Event can carry
+
+
+class Announcer:
+    """Remembers what was said last about each key.
+
+    `before` is the message of the object's Failure condition, if true: what was said before a restart.
+    """
+
+    def __init__(self, recorder: EventRecorder) -> None:
+        self._recorder = recorder
+        self._failing: dict[ObjectKey, str] = {}
+        self._warned: dict[ObjectKey, tuple[str, ...]] = {}
+
+    def failed(self, key: ObjectKey, uid: str, message: str, before: str | None, reason: str = FAILED) -> None:
+        message = message[:_REMEMBERED]
+        known = self._failing.get(key, before[:_REMEMBERED] if before is not None else None)
+        self._failing[key] = message
+        if known != message:
+            self._recorder.record(key, uid, "Warning", reason, message)
+
+    def recovered(self, key: ObjectKey, uid: str, before: str | None) -> None:
+        if self._failing.pop(key, before) is not None:
+            self._recorder.record(key, uid, "Normal", RECOVERED, "The last reconciliation succeeded again")
+
+    def warned(self, key: ObjectKey, uid: str, warnings: tuple[str, ...]) -> None:
+        known = self._warned.get(key, ())
+        for warning in warnings:
+            if warning not in known:
+                self._recorder.record(key, uid, "Warning", INVALID, warning)
+        if warnings:
+            self._warned[key] = warnings
+        else:
+            self._warned.pop(key, None)
+
+    def forget(self, key: ObjectKey) -> None:
+        self._failing.pop(key, None)
+        self._warned.pop(key, None)

@@ -1,0 +1,50 @@
+"""Status fields that a watch maps from a run's result with JMESPath expressions. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+import jmespath
+from jmespath.exceptions import JMESPathError
+
+from runner.execute.run import Outcome
+
+Fields = tuple[tuple[str, Any], ...]
+"""(path, value) pairs; dots in a path go down into nested maps."""
+
+
+def mapped(expressions: Mapping[str, str], outcome: Outcome) -> tuple[Fields, tuple[str, ...]]:
+    """The values to set in the status, and a warning for each expression that cannot be used.
+
+    Expressions see `stats` (the recap's counters, null without recap) and `data` (what set_stats published).
+    One that yields null leaves its field alone; none ever fails the run.
+    """
+    source = {"stats": asdict(outcome.stats) if outcome.stats else None, "data": dict(outcome.data)}
+    fields, warnings = [], []
+    for path, expression in expressions.items():
+        if path.split(".")[0] == "conditions":
+            warnings.append(f"status.{path}: the operator writes the conditions itself; map another field")
+            continue
+        try:
+            value = jmespath.search(expression, source)
+        except JMESPathError as error:
+            warnings.append(f"status.{path}: cannot evaluate {expression!r}: {error}")
+            continue
+        if value is not None:
+            fields.append((path, value))
+    return tuple(fields), tuple(warnings)
+
+
+def merged(status: Mapping[str, Any], fields: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """A copy of `status` with the fields set; what stands in the way of a nested path is replaced by a map."""
+    result = dict(status)
+    for path, value in fields:
+        *parents, last = path.split(".")
+        place = result
+        for parent in parents:
+            inner = place.get(parent)
+            place[parent] = place = dict(inner) if isinstance(inner, Mapping) else {}
+        place[last] = value
+    return result

@@ -1,0 +1,170 @@
+"""What to do about a custom resource, decided from the object as it is right now. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from runner.control.conditions import RUNNING, SUCCESSFUL, conditions_of, find, status_of
+from runner.control.entry import Trigger
+from runner.durations import parse_duration
+from runner.objects import Body
+from runner.watches import Content, Watch
+
+PREFIX = "ansible.sdk.operatorframework.io/"
+PERIOD = PREFIX + "reconcile-period"
+ARTIFACTS = PREFIX + "max-runner-artifacts"
+VERBOSITY = PREFIX + "verbosity"
+
+_BACKLOG = frozenset({Trigger.BACKLOG})
+_SPREAD = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What applies where neither the object nor its watch says otherwise. Times are in seconds.
+
+    Without `reconcile_at_start`, an object that a start finds reconciled rests until its period is over.
+    `deadline`, `gather_facts` and `ansible_args` go into every run as they are.
+    """
+
+    reconcile_period: float = 36000.0
+    verbosity: int = 2
+    reconcile_at_start: bool = True
+    deadline: float | None = None
+    gather_facts: bool = True
+    ansible_args: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """Why and when is decided. `spread` is a random number in -1..1, so that not all fall due together."""
+
+    now: datetime
+    triggers: frozenset[Trigger] = field(default_factory=frozenset)
+    spread: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """Do nothing, and look again after so many seconds if any are given."""
+
+    reason: str
+    after: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Nothing can be run; `message` says in the status why."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class AddFinalizer:
+    """Put our finalizer on the object, then plan again with what the server answered."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Perform:
+    """Run the content. `period` is in seconds until the next run after a success, None for never."""
+
+    content: Content
+    period: float | None
+    verbosity: int
+    max_artifacts: int
+    finalizer: str | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def finalizing(self) -> bool:
+        """The object is being deleted: after success `finalizer` is removed."""
+        return self.finalizer is not None
+
+
+Plan = Skip | Refuse | AddFinalizer | Perform
+
+
+def plan(body: Body, watch: Watch, defaults: Defaults, occasion: Occasion) -> Plan:
+    """The one next step for the object."""
+    meta = body.get("metadata") or {}
+    annotations: Mapping[str, str] = meta.get("annotations") or {}
+    ours = watch.finalizer is not None and watch.finalizer.name in (meta.get("finalizers") or ())
+    if meta.get("deletionTimestamp"):
+        return _finalize(annotations, watch, defaults) if ours else Skip("terminated")
+    if not watch.selector.matches(meta.get("labels") or {}):
+        return Skip("not selected")
+    try:
+        period = _period(annotations, watch, defaults)
+    except ValueError as error:
+        return Refuse(f"Unable to parse reconcile period annotation: {error}")
+    if watch.finalizer is not None and not ours:
+        return AddFinalizer(watch.finalizer.name)
+    return _rest(body, period, defaults, occasion) or _perform(annotations, watch, defaults, period)
+
+
+def _finalize(annotations: Mapping[str, str], watch: Watch, defaults: Defaults) -> Perform:
+    finalizer = watch.finalizer
+    content = (finalizer.content if finalizer else None) or watch.content
+    verbosity, artifacts, warnings = _options(annotations, watch, defaults)
+    return Perform(content, None, verbosity, artifacts, finalizer.name if finalizer else None, warnings)
+
+
+def _perform(annotations: Mapping[str, str], watch: Watch, defaults: Defaults, period: float | None) -> Perform:
+    verbosity, artifacts, warnings = _options(annotations, watch, defaults)
+    return Perform(watch.content, period, verbosity, artifacts, None, warnings)
+
+
+def _period(annotations: Mapping[str, str], watch: Watch, defaults: Defaults) -> float | None:
+    if PERIOD in annotations:
+        period = parse_duration(annotations[PERIOD])
+    else:
+        period = watch.reconcile_period or defaults.reconcile_period
+    return period if period > 0 else None
+
+
+def _options(annotations: Mapping[str, str], watch: Watch, defaults: Defaults) -> tuple[int, int, tuple[str, ...]]:
+    warnings: list[str] = []
+
+    def number(name: str, default: int) -> int:
+        try:
+            return int(annotations.get(name, default))
+        except ValueError:
+            warnings.append(f"annotation {name}: {annotations[name]!r} is not an integer; using {default}")
+            return default
+
+    return number(VERBOSITY, defaults.verbosity), number(ARTIFACTS, watch.max_runner_artifacts), tuple(warnings)
+
+
+def _rest(body: Body, period: float | None, defaults: Defaults, occasion: Occasion) -> Skip | None:
+    """Skip what only a start of the operator asks for, while its last success is still good."""
+    if defaults.reconcile_at_start or occasion.triggers != _BACKLOG:
+        return None
+    completed = _completed(body)
+    if completed is None:
+        return None
+    if period is None:
+        return Skip("reconciled before the start")
+    rest = completed.timestamp() + period - occasion.now.timestamp()
+    if rest <= 0:
+        return None
+    return Skip("reconciled before the start", min(rest, period) * (1 + _SPREAD * occasion.spread))
+
+
+def _completed(body: Body) -> datetime | None:
+    """When the current generation was reconciled successfully; None if it was not, or nobody knows when."""
+    conditions = conditions_of(status_of(body))
+    successful, running = find(conditions, SUCCESSFUL), find(conditions, RUNNING)
+    generation = (body.get("metadata") or {}).get("generation")
+    if not (successful and running and generation):
+        return None
+    if successful.get("status") != "True" or successful.get("observedGeneration") != generation:
+        return None
+    try:
+        completed = datetime.fromisoformat(running["ansibleResult"]["completion"])
+    except (KeyError, TypeError, ValueError):
+        return None
+    return completed if completed.tzinfo is not None else None

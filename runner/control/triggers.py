@@ -1,0 +1,183 @@
+"""Which changes in the cluster are worth a reconcile, and of which custom resource. Pure.
+
+An event is only a hint: it says that something may be worth a look, never what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from runner.control.entry import Priority, Trigger
+from runner.objects import GroupVersionKind, ObjectKey, ObjectMeta
+from runner.watches import Watch
+
+PRIMARY = "operator-sdk/primary-resource"
+PRIMARY_TYPE = "operator-sdk/primary-resource-type"
+
+OwnWrite = Callable[[str, str], bool]
+"""(uid, resourceVersion): did a run write this version of the object? An empty version asks for a deletion."""
+
+_BOOKKEEPING = (
+    "deployment.kubernetes.io/",
+    "endpoints.kubernetes.io/",
+    "control-plane.alpha.kubernetes.io/",
+    "pv.kubernetes.io/",
+    "volume.kubernetes.io/",
+)
+"""Annotations that Kubernetes' own controllers write as a kind of status."""
+
+
+class Change(Protocol):
+    """What a reflector tells: `old` is None for a new object, `new` for one that is gone.
+
+    `listed` says that the first list found it, not an event.
+    """
+
+    @property
+    def gvk(self) -> GroupVersionKind: ...
+    @property
+    def old(self) -> ObjectMeta | None: ...
+    @property
+    def new(self) -> ObjectMeta | None: ...
+    @property
+    def listed(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Enqueue:
+    """A key to add to the work queue, and why."""
+
+    key: ObjectKey
+    trigger: Trigger
+
+    @property
+    def priority(self) -> Priority:
+        return self.trigger.priority
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """A custom resource kind whose dependents are watched, and how these name their owner."""
+
+    owner: GroupVersionKind
+    namespaced: bool
+    by_reference: bool = True
+    by_annotation: bool = False
+
+
+def of_resource(change: Change, watch: Watch) -> Enqueue | None:
+    """The reconcile that a change of a custom resource asks for, if any."""
+    meta = change.new or change.old
+    trigger = _resource_trigger(change, watch)
+    if meta is None or trigger is None:
+        return None
+    return Enqueue(ObjectKey(change.gvk, meta.namespace, meta.name), trigger)
+
+
+def _resource_trigger(change: Change, watch: Watch) -> Trigger | None:
+    old, new = change.old, change.new
+    if new is None:
+        return Trigger.GONE
+    if new.deletion is not None:
+        return _deleting_trigger(old, new, watch)
+    if not _selected(new, watch):
+        return None
+    if old is None or old.uid != new.uid:
+        return Trigger.BACKLOG if change.listed else Trigger.CREATED
+    return _edit_trigger(old, new, watch)
+
+
+def _edit_trigger(old: ObjectMeta, new: ObjectMeta, watch: Watch) -> Trigger | None:
+    if not _selected(old, watch):
+        return Trigger.SELECTED
+    if _spec_changed(old, new):
+        return Trigger.CHANGED
+    if watch.watch_annotations and old.annotations != new.annotations:
+        return Trigger.ANNOTATED
+    return None
+
+
+def _deleting_trigger(old: ObjectMeta | None, new: ObjectMeta, watch: Watch) -> Trigger | None:
+    # The selector is not asked: what once got our finalizer must lose it again.
+    if watch.finalizer is None or watch.finalizer.name not in new.finalizers:
+        return None
+    known = old is not None and old.uid == new.uid and old.deletion is not None
+    if known and old is not None and not _spec_changed(old, new):
+        return None
+    return Trigger.DELETING
+
+
+def _selected(meta: ObjectMeta, watch: Watch) -> bool:
+    return watch.selector.matches(dict(meta.labels))
+
+
+def _spec_changed(old: ObjectMeta, new: ObjectMeta) -> bool:
+    if old.generation or new.generation:
+        return old.generation != new.generation
+    return _content_changed(old, new)
+
+
+def _content_changed(old: ObjectMeta, new: ObjectMeta) -> bool:
+    """For kinds without generation: did more than the status change?
+
+    Entries of managedFields carry the second of a write, so a second edit within one second changes no digest.
+    """
+    if old.resource_version == new.resource_version:
+        return False
+    return old.content_digest != new.content_digest or old.status_digest == new.status_digest
+
+
+def of_dependent(
+    change: Change, following: Iterable[Following], own_write: OwnWrite = lambda _uid, _version: False
+) -> tuple[Enqueue, ...]:
+    """The owners to reconcile because a dependent changed; owners named before and after the change count."""
+    if not _dependent_matters(change, own_write):
+        return ()
+    metas = [meta for meta in (change.old, change.new) if meta is not None]
+    keys = {key: None for kind in following for meta in metas for key in _owners(meta, kind)}
+    return tuple(Enqueue(key, Trigger.DEPENDENT) for key in keys)
+
+
+def _dependent_matters(change: Change, own_write: OwnWrite) -> bool:
+    old, new = change.old, change.new
+    if old is None:
+        return False
+    if new is None:
+        return not own_write(old.uid, "")
+    if old.uid != new.uid:
+        return True  # deleted and made anew between two looks
+    return _dependent_changed(old, new) and not own_write(new.uid, new.resource_version)
+
+
+def _dependent_changed(old: ObjectMeta, new: ObjectMeta) -> bool:
+    if old.generation or new.generation:
+        return _remembered(old) != _remembered(new)
+    return _content_changed(old, new)
+
+
+def _remembered(meta: ObjectMeta) -> tuple[object, ...]:
+    annotations = tuple(item for item in meta.annotations if not item[0].startswith(_BOOKKEEPING))
+    return meta.generation, meta.labels, annotations, meta.owners, meta.finalizers, meta.deletion
+
+
+def _owners(meta: ObjectMeta, kind: Following) -> Iterator[ObjectKey]:
+    if kind.by_reference:
+        for ref in meta.owners:
+            named = GroupVersionKind.of(ref.api_version, ref.kind)
+            if (named.group, named.kind) == (kind.owner.group, kind.owner.kind):
+                yield ObjectKey(kind.owner, meta.namespace if kind.namespaced else "", ref.name)
+    if kind.by_annotation:
+        yield from _primary(dict(meta.annotations), kind)
+
+
+def _primary(annotations: dict[str, str], kind: Following) -> Iterator[ObjectKey]:
+    group = f".{kind.owner.group}" if kind.owner.group else ""
+    if annotations.get(PRIMARY_TYPE) != kind.owner.kind + group:
+        return
+    namespace, slash, name = annotations.get(PRIMARY, "").partition("/")
+    if not slash:
+        namespace, name = "", namespace
+    if name.strip() and bool(namespace) == kind.namespaced:
+        yield ObjectKey(kind.owner, namespace, name)
