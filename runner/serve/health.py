@@ -41,7 +41,7 @@ def probes(address: str, *, live: Check = lambda: "", ready: Check = lambda: "")
     """`/healthz` and `/readyz`, each also with its check's name or `ping` appended. Raises SettingsError."""
     application = web.Application()
     for name, check in (("healthz", live), ("readyz", ready)):
-        application.router.add_get(f"/{name}", _whole(name, check))
+        application.router.add_get(f"/{name}{{_:/?}}", _whole(name, check))
         application.router.add_get(f"/{name}/{name}", _single(check))
         application.router.add_get(f"/{name}/ping", _single(lambda: ""))
     return Listener(address, application)

@@ -153,7 +153,7 @@ class Proxy:
                 return await bodies.stream_response(request, upstream, body)
             await self._look(request.method, target, body, grant)
             return bodies.whole_response(upstream, body)
-        grant.counts.writes += write and upstream.ok
+        grant.counts.writes += write and upstream.ok and not (target and target.dry_run)
         if request.method != "HEAD" and upstream.content_length is not None and upstream.content_length <= SMALL:
             return bodies.whole_response(upstream, await upstream.read())
         return await bodies.stream_response(request, upstream)

@@ -19,8 +19,10 @@ DATABASE = GroupVersionKind("app.example.com", "v1", "Database")
 @asynccontextmanager
 async def listening(listener: Listener) -> AsyncIterator[str]:
     await listener.start()
-    yield f"http://127.0.0.1:{listener.port}"
-    await listener.stop()
+    try:
+        yield f"http://127.0.0.1:{listener.port}"
+    finally:
+        await listener.stop()
 
 
 async def get(url: str) -> tuple[int, str]:
@@ -86,22 +88,22 @@ async def test_metrics_carry_the_names_that_dashboards_ask_for() -> None:
     known.queue_wait(DATABASE, 0.2)
     known.ran(DATABASE, 3.0, succeeded=False)
     known.proxied("GET", 200, 0.004)
-    known.reflector_restarts(DATABASE, "", 1)
+    known.reflector_restarts(DATABASE, "shop", 2)
     async with listening(metrics("127.0.0.1:0", known.registry)) as url:
         lines = (await get(url + "/metrics"))[1].splitlines()
     kind = 'GVK="app.example.com/v1, Kind=Database"'
     controller = 'controller="database-v1-controller",name="database-v1-controller"'
+    where = 'group="app.example.com",kind="Database",name="orders",namespace="shop",version="v1"'
     for line in (
+        f"resource_created_at_seconds{{{where}}} 1.5e+09",
         'ansible_operator_build_info{commit="abc",version="v1.2.3"} 1.0',
         f'ansible_operator_reconcile_result{{{kind},result="succeeded"}} 1.0',
         f"ansible_operator_reconciles_count{{{kind}}} 1.0",
-        'resource_created_at_seconds{group="app.example.com",kind="Database",name="orders",'
-        'namespace="shop",version="v1"} 1.5e+09',
         f"workqueue_depth{{{controller}}} 4.0",
         f"workqueue_queue_duration_seconds_sum{{{controller}}} 0.2",
         f'ansible_operator_run_seconds_count{{{kind},result="failed"}} 1.0',
         'ansible_operator_proxy_request_seconds_count{code="200",method="GET"} 1.0',
-        f"ansible_operator_reflector_restarts_total{{{kind}}} 1.0",
+        f'ansible_operator_reflector_restarts{{{kind},namespace="shop"}} 2.0',
     ):
         assert line in lines
 
