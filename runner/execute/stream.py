@@ -15,7 +15,8 @@ import structlog
 
 from runner.execute import outcome
 from runner.execute.artifacts import StdoutFile
-from runner.execute.run import Event, Run, Sink
+from runner.execute.censor import censored_stdout
+from runner.execute.run import Run, Sink
 
 _CHUNK = 32 * 1024
 _LINES = 64
@@ -26,7 +27,7 @@ class AnsibleRunner(Protocol):
     """What is used of `ansible_runner.runner.Runner`."""
 
     config: Any
-    event_handler: Callable[[Event], bool]
+    event_handler: Callable[[dict[str, Any]], bool]
 
     def event_callback(self, event_data: dict[str, Any]) -> None: ...
     def status_callback(self, status: str) -> None: ...
@@ -67,7 +68,9 @@ class Stream:
         except Exception:  # noqa: BLE001  (an event that cannot be read or stored is one event less)
             _log.warning("lost an event of a run", run=self._run.ident, object=str(self._run.key), exc_info=True)
 
-    def _on_event(self, event: Event) -> bool:
+    def _on_event(self, event: dict[str, Any]) -> bool:
+        if "stdout" in event:  # the very dict that the artifacts are written from
+            event["stdout"] = censored_stdout(event)
         self.state = outcome.fold(self.state, event)
         for sink in self._sinks:
             try:

@@ -1,0 +1,425 @@
+"""The cold executor with real Ansible and no cluster: each ending of a run, and that nothing outlives it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import stat
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from runner.errors import RunError
+from runner.execute.process import ColdExecutor
+from runner.execute.run import Ending, Event, Outcome, Run
+from runner.objects import GroupVersionKind, ObjectKey
+from runner.watches import Content
+
+KEY = ObjectKey(GroupVersionKind("cache.example.com", "v1", "Memcached"), "default", "one")
+PATIENCE = 20.0
+
+
+class Bench:
+    """An executor with a directory for its runs and one for playbooks; it marks every process of its runs."""
+
+    def __init__(self, directory: Path, environment: dict[str, str] | None = None) -> None:
+        self.directory = directory
+        self.marker = uuid4().hex
+        self.environment = {"RUN_MARKER": self.marker, "ANSIBLE_LOCALHOST_WARNING": "False"} | (environment or {})
+        self.executor = ColdExecutor(directory / "runner", self.environment)
+        self.events: list[Event] = []
+
+    @property
+    def run_directory(self) -> Path:
+        return self.directory / "runner/cache.example.com/v1/Memcached/default/one"
+
+    def a_run(self, tasks: str, **changes: Any) -> Run:
+        """A run of a play of `tasks`; what is given in `changes` replaces the run's fields."""
+        playbook = self.directory / f"{uuid4().hex}.yml"
+        indented = tasks.strip("\n").replace("\n", "\n    ")
+        playbook.write_text(f"- hosts: localhost\n  gather_facts: false\n  tasks:\n    {indented}\n")
+        run = Run(str(time.time_ns()), KEY, "uid", Content(playbook, is_role=False), {}, "kubeconfig text")
+        return replace(run, **({"verbosity": 0} | changes))
+
+    async def run(self, tasks: str, **changes: Any) -> Outcome:
+        return await self.executor.run(self.a_run(tasks, **changes), lambda _, event: self.events.append(event))
+
+    def processes(self) -> list[int]:
+        """Every process of every run of this bench that is alive, wherever it went."""
+        return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and self._ours(entry)]
+
+    def _ours(self, process: Path) -> bool:
+        try:
+            return f"RUN_MARKER={self.marker}".encode() in (process / "environ").read_bytes()
+        except OSError:
+            return False
+
+    def artifact(self, name: str) -> str:
+        return (self.run_directory / "artifacts/latest" / name).read_text()
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not condition():  # noqa: ASYNC110  (what is waited for happens in other processes)
+            await asyncio.sleep(0.02)
+
+
+async def test_a_successful_run_says_what_it_did(bench: Bench) -> None:
+    outcome = await bench.run("- set_stats: {data: {answer: 42}}\n- command: 'true'")
+
+    assert outcome.succeeded
+    assert outcome.stats is not None
+    assert (outcome.stats.ok, outcome.stats.changed, outcome.stats.failures) == (2, 1, 0)
+    assert outcome.data == {"answer": 42}
+    assert set(outcome.seconds) == {"prepare", "ansible", "finish"}
+
+
+async def test_events_come_in_order_while_the_run_goes_on(bench: Bench) -> None:
+    go_on = bench.directory / "go-on"
+    task = asyncio.create_task(bench.run(f"- debug: {{msg: first}}\n- wait_for: {{path: {go_on}, sleep: 1}}"))
+    await until(lambda: any(event["event"] == "runner_on_ok" for event in bench.events))
+    assert not task.done()
+    go_on.touch()
+    await task
+
+    counters = [event["counter"] for event in bench.events]
+    assert counters == list(range(1, len(counters) + 1))
+
+
+async def test_the_artifacts_are_those_of_ansible_runner(bench: Bench) -> None:
+    await bench.run("- debug: {msg: hello}")
+
+    latest = bench.run_directory / "artifacts/latest"
+    names = {path.name for path in latest.iterdir()}
+    assert names >= {"command", "stdout", "stderr", "rc", "status", "job_events"}
+    assert (bench.artifact("rc"), bench.artifact("status")) == ("0", "successful")
+    assert "hello" in bench.artifact("stdout")
+    assert len(list((latest / "job_events").glob("*.json"))) == len(bench.events)
+    assert latest.readlink().is_absolute()
+
+
+async def test_the_command_is_the_one_the_go_operator_leads_to(bench: Bench) -> None:
+    run = bench.a_run("- debug:", ansible_args="'--tags all'", verbosity=1, extra_vars={"a": 1})
+    await bench.executor.run(run, lambda *_: None)
+
+    command = json.loads(bench.artifact("command"))
+    directory = str(bench.run_directory)
+    assert Path(command["command"][0]).name == "ansible-playbook"
+    assert command["command"][1:] == [
+        *("--tags", "all"),
+        *("-i", f"{directory}/inventory"),
+        *("-e", f"@{directory}/env/extravars"),
+        "-v",
+        str(run.content.path),
+    ]
+    assert command["cwd"] == f"{directory}/project"
+    assert command["env"]["KUBECONFIG"] == command["env"]["K8S_AUTH_KUBECONFIG"] == f"{directory}/kubeconfig"
+
+
+async def test_a_role_runs_from_wherever_it_is(tmp_path: Path) -> None:
+    role, other = tmp_path / "roles/web", tmp_path / "others/helper"
+    for path, tasks in ((role, "- include_role: {name: helper}"), (other, "- debug: {msg: 'helped {{ size }}'}")):
+        (path / "tasks").mkdir(parents=True)
+        (path / "tasks/main.yml").write_text(tasks)
+    bench = Bench(tmp_path, {"ANSIBLE_ROLES_PATH": str(other.parent)})
+    outcome = await bench.run("", content=Content(role, is_role=True), gather_facts=False, extra_vars={"size": 3})
+
+    assert outcome.succeeded
+    assert "helped 3" in bench.artifact("stdout")
+    assert list((bench.run_directory / "project").iterdir()) == []
+
+
+async def test_a_failed_task_fails_the_run(bench: Bench) -> None:
+    outcome = await bench.run("- fail: {msg: no such luck}")
+
+    assert not outcome.succeeded
+    assert outcome.messages == ("no such luck",)
+    assert (outcome.return_code, bench.artifact("status")) == (2, "failed")
+
+
+async def test_an_ignored_failure_is_none(bench: Bench) -> None:
+    outcome = await bench.run("- fail: {msg: never mind}\n  ignore_errors: true")
+
+    assert outcome.succeeded
+
+
+RESCUED = """
+- block: [{fail: {msg: rescued}}]
+  rescue: [{debug: {msg: to the rescue}}]
+"""
+
+
+async def test_a_rescued_failure_is_none(bench: Bench) -> None:
+    outcome = await bench.run(RESCUED)
+
+    assert outcome.succeeded
+
+
+async def test_a_rescued_failure_fails_the_run_where_that_is_asked_for(bench: Bench) -> None:
+    outcome = await bench.run(RESCUED, rescued_tasks_fail=True)
+
+    assert outcome.messages == ("rescued",)
+
+
+async def test_only_the_failure_that_nothing_rescued_is_reported(bench: Bench) -> None:
+    nested = """
+- block:
+    - block: [{fail: {msg: inner}}]
+      rescue: [{fail: {msg: in the inner rescue}}]
+  rescue: [{debug: {msg: outer rescue}}]
+- block: [{fail: {msg: the cause}}]
+  always: [{debug: {msg: always}}]
+"""
+    outcome = await bench.run(RESCUED + nested.lstrip("\n"))
+
+    assert outcome.messages == ("the cause",)
+
+
+async def test_a_failure_within_a_rescue_is_one(bench: Bench) -> None:
+    outcome = await bench.run("- block: [{fail: {msg: first}}]\n  rescue: [{fail: {msg: second}}]")
+
+    assert outcome.messages == ("second",)
+
+
+async def test_an_unreachable_host_fails_the_run(bench: Bench) -> None:
+    outcome = await bench.run(
+        "- ping:\n  delegate_to: 127.0.0.1\n  vars: {ansible_connection: ssh, ansible_port: 1}"
+    )
+
+    assert not outcome.succeeded
+    assert outcome.unreachable
+    assert outcome.messages
+
+
+async def test_an_unreachable_host_that_is_ignored_is_none(bench: Bench) -> None:
+    outcome = await bench.run(
+        "- ping:\n  ignore_unreachable: true\n  vars: {ansible_connection: ssh, ansible_port: 1}"
+    )
+
+    assert outcome.succeeded
+
+
+async def test_a_playbook_that_cannot_be_parsed_leaves_no_stats_but_says_why(bench: Bench) -> None:
+    outcome = await bench.run("- no_such_module: [")
+
+    assert outcome.stats is None
+    assert not outcome.succeeded
+    assert "ERROR" in outcome.tail
+
+
+async def test_what_no_log_hides_stays_hidden(bench: Bench) -> None:
+    looped = "- debug: {msg: '{{ item }}'}\n  loop: ['{{ password }}']\n  no_log: true"
+    failed = "- fail: {msg: '{{ password }}'}\n  no_log: true"
+    outcome = await bench.run(f"{looped}\n{failed}", extra_vars={"password": "hunter2"}, verbosity=3)
+
+    assert outcome.messages == ("unknown playbook failure",)
+    assert "hunter2" not in json.dumps(bench.events) + outcome.tail + bench.artifact("stdout")
+
+
+async def test_megabytes_and_unicode_come_through(bench: Bench) -> None:
+    outcome = await bench.run("- debug: {msg: \"{{ 'grüße 🐍 ' * 100000 }}\"}\n- debug: {msg: done}")
+
+    assert outcome.succeeded
+    assert bench.artifact("stdout").count("grüße 🐍") == 100_000
+
+
+async def test_output_that_is_no_utf_8_ends_nothing(bench: Bench) -> None:
+    (bench.directory / "filter_plugins").mkdir()
+    (bench.directory / "filter_plugins/noise.py").write_text(
+        "import os\n"
+        "def noise(value):\n"
+        "    os.write(2, b'\\xff\\xfe broken ' * 3 + b'\\n')\n"
+        "    return value\n"
+        "class FilterModule:\n"
+        "    def filters(self): return {'noise': noise}\n"
+    )
+    outcome = await bench.run("- name: \"{{ 'x' | noise }}\"\n  debug:")
+
+    assert outcome.succeeded
+    assert "broken" in bench.artifact("stdout")
+
+
+async def test_a_sink_that_raises_ends_nothing(bench: Bench) -> None:
+    def broken(_: Run, __: Event) -> None:
+        raise RuntimeError("broken sink")
+
+    outcome = await bench.executor.run(bench.a_run("- debug:"), broken)
+
+    assert outcome.succeeded
+
+
+async def test_asking_for_a_requeue_does_not_stop_the_run(tmp_path: Path) -> None:
+    (tmp_path / "library").mkdir()
+    (tmp_path / "library/requeue_after.py").write_text(
+        "from ansible.module_utils.basic import AnsibleModule\n"
+        "module = AnsibleModule({'time': {'type': 'str'}})\n"
+        "module.exit_json(changed=False, period=module.params['time'])\n"
+    )
+    outcome = await Bench(tmp_path).run("- requeue_after: {time: 1m30s}\n- debug:")
+
+    assert outcome.succeeded
+    assert outcome.requeue_after == 90.0
+    assert outcome.stats is not None
+    assert outcome.stats.ok == 2
+
+
+HANG = "- debug:\n- command: sleep 1000"
+
+
+async def test_a_run_beyond_its_deadline_is_ended(bench: Bench) -> None:
+    outcome = await bench.run(HANG, deadline=1.5)
+
+    assert outcome.ending is Ending.DEADLINE
+    assert "deadline of 1.5 seconds" in outcome.tail
+    assert bench.artifact("status") == "timeout"
+    assert bench.processes() == []
+
+
+async def test_cancelling_ends_even_what_left_its_session_and_its_parent(bench: Bench) -> None:
+    stray = bench.directory / "stray"
+    escape = f"setsid sh -c '(trap \"\" TERM; echo $$ >{stray}; while :; do sleep 1; done) & exit' & sleep 1000"
+    task = asyncio.create_task(bench.run(f"- shell: |\n    {escape}"))
+    await until(stray.exists)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert bench.processes() == []
+    assert bench.artifact("status") == "canceled"
+    assert not (bench.run_directory / "kubeconfig").exists()
+
+
+async def test_a_daemon_ends_with_the_run_that_started_it(bench: Bench) -> None:
+    outcome = await bench.run("- command: sleep 1000\n  async: 2000\n  poll: 0")
+
+    assert outcome.succeeded
+    assert bench.processes() == []
+
+
+async def test_cancelled_at_any_moment_a_run_leaves_nothing(bench: Bench) -> None:
+    for turns in (0, 1, 2, 5, 20):
+        task = asyncio.create_task(bench.run(HANG))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert bench.processes() == []
+        assert not (bench.run_directory / "kubeconfig").exists()
+
+
+OPERATOR = """
+import asyncio, sys
+from pathlib import Path
+from runner.execute.process import ColdExecutor
+from runner.execute.run import Run
+from runner.objects import GroupVersionKind, ObjectKey
+from runner.watches import Content
+directory, playbook = map(Path, sys.argv[1:])
+key = ObjectKey(GroupVersionKind("cache.example.com", "v1", "Memcached"), "default", "one")
+run = Run("killed", key, "uid", Content(playbook, is_role=False), {}, "kubeconfig text")
+asyncio.run(ColdExecutor(directory).run(run, lambda *_: None))
+"""
+
+
+async def test_the_runs_of_a_killed_operator_end_and_the_next_one_waits_for_that(bench: Bench) -> None:
+    started = bench.directory / "started"
+    stubborn = f"- shell: |\n    trap '' TERM; touch {started}; while :; do sleep 1; done"
+    playbook = bench.a_run(stubborn).content.path
+    operator = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", OPERATOR, str(bench.directory / "runner"), str(playbook)),
+        env={**os.environ, **bench.environment},
+    )
+    await until(started.exists)
+    operator.kill()
+    await operator.wait()
+    assert len(bench.processes()) > 1
+
+    left: list[int] = []
+    next_executor = ColdExecutor(bench.directory / "runner")
+    outcome = await next_executor.run(bench.a_run("- debug:"), lambda *_: left.extend(bench.processes()))
+
+    assert outcome.succeeded
+    assert left == []
+
+
+async def test_two_runs_of_one_object_never_overlap(bench: Bench) -> None:
+    spans: list[str] = []
+
+    async def one(name: str) -> None:
+        run = bench.a_run("- debug:")
+        await bench.executor.run(run, lambda *_: spans.append(name))
+
+    await asyncio.gather(one("a"), one("b"))
+
+    assert spans == sorted(spans) or spans == sorted(spans, reverse=True)
+
+
+async def test_of_the_artifacts_the_newest_stay(bench: Bench) -> None:
+    first, second = (bench.a_run("- meta: noop", max_artifacts=1) for _ in range(2))
+    await bench.executor.run(first, lambda *_: None)
+    await bench.executor.run(second, lambda *_: None)
+
+    assert {path.name for path in (bench.run_directory / "artifacts").iterdir()} == {second.ident, "latest"}
+
+
+async def test_all_that_is_written_is_private(bench: Bench) -> None:
+    previous = os.umask(0)
+    try:
+        await bench.run("- debug:")
+    finally:
+        os.umask(previous)
+
+    written = list(bench.run_directory.rglob("*"))
+    ours = [path for path in written if not path.is_symlink() and path.name != "fact_cache"]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in ours if path.is_file()} == {0o600}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in ours if path.is_dir()} == {0o700}
+
+
+async def test_secrets_are_no_arguments(bench: Bench) -> None:
+    await bench.run("- debug:", extra_vars={"password": "hunter2"})
+
+    command = json.loads(bench.artifact("command"))
+    assert "hunter2" not in " ".join(command["command"])
+
+
+async def test_a_run_that_cannot_start_says_what_to_do(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, {"ANSIBLE_INVENTORY": str(tmp_path / "missing")})
+
+    with pytest.raises(RunError, match=r"ANSIBLE_INVENTORY names .*missing"):
+        await bench.run("- debug:")
+
+
+async def test_arguments_that_no_shell_understands_are_refused(bench: Bench) -> None:
+    with pytest.raises(RunError, match="No closing quotation"):
+        await bench.run("- debug:", ansible_args='--tags "')
+
+    assert not (bench.run_directory / "kubeconfig").exists()
+
+
+async def test_forgetting_an_object_removes_its_directory_and_the_parents_it_empties(bench: Bench) -> None:
+    await bench.run("- meta: noop")
+    await bench.executor.forget(KEY)
+
+    assert list((bench.directory / "runner").iterdir()) == []
+
+
+async def test_forgetting_waits_for_the_run(bench: Bench) -> None:
+    task = asyncio.create_task(bench.run("- debug:"))
+    await until(lambda: bench.events)
+    await bench.executor.forget(KEY)
+
+    assert task.done()
+    assert (await task).succeeded

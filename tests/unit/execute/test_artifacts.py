@@ -1,0 +1,69 @@
+"""What a run leaves behind."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from runner.execute.artifacts import StdoutFile, begin, finish, rotate
+
+
+def some_runs(directory: Path, *names: str) -> None:
+    for age, name in enumerate(names):
+        (directory / name / "job_events").mkdir(parents=True)
+        os.utime(directory / name, (age, age))
+
+
+@pytest.mark.parametrize(
+    ("keep", "kept"), [(1, {"3"}), (2, {"2", "3"}), (3, {"1", "2", "3"}), (9, {"1", "2", "3"})]
+)
+def test_the_newest_runs_are_kept(tmp_path: Path, keep: int, kept: set[str]) -> None:
+    some_runs(tmp_path, "1", "2", "3")
+    rotate(tmp_path, keep, newest="3")
+
+    assert {path.name for path in tmp_path.iterdir()} == kept
+
+
+@pytest.mark.parametrize("keep", [0, -1])
+def test_every_run_is_kept_where_that_is_asked_for(tmp_path: Path, keep: int) -> None:
+    some_runs(tmp_path, "1", "2", "3")
+    rotate(tmp_path, keep, newest="3")
+
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_the_link_to_the_latest_is_no_run(tmp_path: Path) -> None:
+    some_runs(tmp_path, "1", "2")
+    (tmp_path / "latest").symlink_to(tmp_path / "2")
+    rotate(tmp_path, 1, newest="2")
+
+    assert {path.name for path in tmp_path.iterdir()} == {"2", "latest"}
+
+
+def test_the_run_that_just_ended_is_kept_whatever_the_clock_says(tmp_path: Path) -> None:
+    some_runs(tmp_path, "just-ended", "from-the-future")
+    rotate(tmp_path, 1, newest="just-ended")
+
+    assert [path.name for path in tmp_path.iterdir()] == ["just-ended"]
+
+
+def test_the_latest_link_is_absolute_and_replaced(tmp_path: Path) -> None:
+    for name in ("1", "2"):
+        begin(tmp_path / name, ["ansible-playbook"], "/", {})
+        finish(tmp_path / name, "successful", 0)
+
+    assert (tmp_path / "latest").readlink() == tmp_path / "2"
+    assert {path.name for path in tmp_path.iterdir()} == {"1", "2", "latest"}
+
+
+def test_a_file_that_cannot_be_written_does_not_end_the_run(tmp_path: Path) -> None:
+    begin(tmp_path / "1", [], "/", {})
+    (tmp_path / "1/stdout").unlink()
+    (tmp_path / "1/stdout").symlink_to("/dev/full")
+    file = StdoutFile(tmp_path / "1")
+    file.write("text")
+    file.flush()
+    file.write("more")
+    file.close()

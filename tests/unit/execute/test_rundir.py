@@ -1,0 +1,116 @@
+"""Run directories: where they are, that they are private, and how they go away."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from runner.errors import RunError
+from runner.execute.rundir import RunDirectory, write_private
+from runner.objects import GroupVersionKind, ObjectKey
+
+
+def key(name: str = "one", namespace: str = "ns", group: str = "cache.example.com") -> ObjectKey:
+    return ObjectKey(GroupVersionKind(group, "v1", "Memcached"), namespace, name)
+
+
+@pytest.mark.parametrize(
+    ("of", "path"),
+    [
+        (key(), "cache.example.com/v1/Memcached/ns/one"),
+        (key(namespace=""), "cache.example.com/v1/Memcached/one"),
+        (key(group=""), "v1/Memcached/ns/one"),
+        (key("a.b.c"), "cache.example.com/v1/Memcached/ns/a.b.c"),
+    ],
+)
+def test_the_directory_is_named_after_the_object(tmp_path: Path, of: ObjectKey, path: str) -> None:
+    assert RunDirectory.of(tmp_path, of).path == tmp_path / path
+
+
+def test_the_longest_name_there_is_can_be_used(tmp_path: Path) -> None:
+    directory = RunDirectory.of(tmp_path, key("x" * 253))
+    directory.make()
+
+    assert directory.path.is_dir()
+
+
+@pytest.mark.parametrize("name", ["..", ".", "a/b", "../../etc", "a\0b", "", "x" * 256])
+def test_a_name_that_leads_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(RunError):
+        RunDirectory.of(tmp_path, key(name))
+
+
+def test_a_namespace_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RunError):
+        RunDirectory.of(tmp_path, key(namespace=".."))
+
+
+def test_every_level_is_private_even_one_that_was_not(tmp_path: Path) -> None:
+    directory = RunDirectory.of(tmp_path, key())
+    directory.path.mkdir(mode=0o755, parents=True)
+    directory.make()
+
+    assert stat.S_IMODE(directory.path.stat().st_mode) == 0o700
+    assert stat.S_IMODE(directory.path.parent.stat().st_mode) == 0o700
+
+
+def test_a_symlink_in_the_place_of_a_level_is_not_followed(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "ns" / "one").mkdir(parents=True)
+    directory = RunDirectory.of(tmp_path / "root", key())
+    directory.path.parents[2].mkdir(parents=True)
+    directory.path.parents[1].symlink_to(elsewhere)
+
+    with pytest.raises(RunError, match="cannot make the run directory"):
+        directory.make()
+    with pytest.raises(OSError, match="is a symlink"):
+        directory.remove()
+    assert (elsewhere / "ns" / "one").is_dir()
+
+
+def test_removing_follows_no_symlink_out_of_the_directory(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "file").touch()
+    directory = RunDirectory.of(tmp_path / "root", key())
+    directory.make()
+    (directory.path / "link").symlink_to(precious)
+    directory.remove()
+
+    assert not directory.path.exists()
+    assert (precious / "file").exists()
+
+
+def test_removing_takes_the_parents_that_it_empties_but_not_the_root(tmp_path: Path) -> None:
+    directory = RunDirectory.of(tmp_path, key())
+    directory.make()
+    directory.remove()
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_removing_leaves_the_neighbours(tmp_path: Path) -> None:
+    one, two = (RunDirectory.of(tmp_path, key(name)) for name in ("one", "two"))
+    one.make()
+    two.make()
+    one.remove()
+
+    assert two.path.is_dir()
+
+
+def test_removing_what_is_not_there_is_no_error(tmp_path: Path) -> None:
+    RunDirectory.of(tmp_path, key()).remove()
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_was_readable_for_others_is_not_any_more(tmp_path: Path) -> None:
+    file = tmp_path / "extravars"
+    file.write_text("a longer text than the new one")
+    file.chmod(0o644)
+    write_private(file, "new")
+
+    assert file.read_text() == "new"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
