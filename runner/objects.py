@@ -112,12 +112,12 @@ def parse_meta(body: Body) -> ObjectMeta:
         uid=meta.get("uid", ""),
         resource_version=meta.get("resourceVersion", ""),
         generation=meta.get("generation", 0),
-        creation=meta.get("creationTimestamp") or "",
+        creation=intern(meta.get("creationTimestamp") or ""),
         deletion=meta.get("deletionTimestamp"),
         labels=_pairs(meta.get("labels")),
         annotations=_pairs(meta.get("annotations")),
-        finalizers=tuple(map(intern, meta.get("finalizers") or ())),
-        owners=tuple(_owner(ref) for ref in meta.get("ownerReferences") or ()),
+        finalizers=_shared_names(*(meta.get("finalizers") or ())),
+        owners=tuple([_owner(ref) for ref in meta.get("ownerReferences") or ()]),
         content_digest=content,
         status_digest=status,
     )
@@ -132,13 +132,18 @@ def key_of(body: Body) -> ObjectKey:
 
 
 def _pairs(mapping: Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
-    return tuple(_pair(*item) for item in sorted(mapping.items())) if mapping else ()
+    if not mapping:
+        return ()
+    return tuple(
+        [
+            _shared_pair(key, value) if len(value) <= VALUE_LIMIT else (intern(key), _hashed(value))
+            for key, value in sorted(mapping.items())
+        ]
+    )
 
 
-def _pair(key: str, value: str) -> tuple[str, str]:
-    if len(value) > VALUE_LIMIT:
-        value = "sha256:" + sha256(value.encode()).hexdigest()
-    return _shared_pair(key, value)
+def _hashed(value: str) -> str:
+    return "sha256:" + sha256(value.encode()).hexdigest()[:32]
 
 
 @lru_cache(maxsize=4096)
@@ -149,6 +154,12 @@ def _shared_pair(key: str, value: str) -> tuple[str, str]:
 
 def _owner(ref: Body) -> OwnerRef:
     return _shared_owner(ref.get("apiVersion", ""), ref.get("kind", ""), ref.get("name", ""), ref.get("uid", ""))
+
+
+@lru_cache(maxsize=256)
+def _shared_names(*names: str) -> tuple[str, ...]:
+    """Few combinations of finalizers are in use."""
+    return names
 
 
 @lru_cache(maxsize=4096)

@@ -15,7 +15,7 @@ from runner.kube.login import Credentials, Login
 
 log = structlog.get_logger(__name__)
 
-FORCED_APART = 1.0
+FORCED_APART = 5.0
 """Least seconds between two readings because of a refusal, however many requests are refused."""
 
 

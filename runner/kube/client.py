@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Self, TypedDict, Unpack
 
@@ -147,6 +147,29 @@ class Client:
         call = _Call(method, url, options.get("headers") or {}, options.get("data"), timeout, raw=True)
         async with self._send(call) as answer:
             yield answer
+
+    @asynccontextmanager
+    async def stream(self, path: str, *, accept: str, silence: float) -> AsyncIterator[AsyncIterator[bytes]]:
+        """A GET that was granted, as chunks of any size, for as long as it lasts.
+
+        Raises ApiError if it is refused, and UnreachableError, also while reading: when the line is cut or
+        nothing has come for `silence` seconds.
+        """
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silence)
+        async with self.open("GET", path, headers={"Accept": accept}, timeout=timeout) as answer:
+            chunks = self._chunks(answer)
+            async with aclosing(chunks):
+                if answer.status != 200:
+                    body = b"".join([chunk async for chunk in chunks])
+                    raise error_of(answer.status, body, answer.headers.get("Retry-After"))
+                yield chunks
+
+    async def _chunks(self, answer: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
+        try:
+            async for chunk in answer.content.iter_any():
+                yield chunk
+        except WEATHER as error:
+            raise unreachable(error, self._base) from None
 
     @asynccontextmanager
     async def _send(self, call: _Call) -> AsyncIterator[aiohttp.ClientResponse]:

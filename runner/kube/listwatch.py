@@ -8,11 +8,9 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import aiohttp
-
 from runner.errors import ApiError
-from runner.kube.answers import error_of, error_of_event
-from runner.kube.client import CONNECT_SECONDS, WEATHER, Client, unreachable
+from runner.kube.answers import error_of_event
+from runner.kube.client import Client
 from runner.kube.discovery import Resource
 from runner.kube.weather import StreamError
 from runner.objects import Body
@@ -21,7 +19,6 @@ PAGE = 500
 _AS = "application/json;as={};g=meta.k8s.io;v=v1,application/json"
 LIST_ACCEPT = _AS.format("PartialObjectMetadataList")
 WATCH_ACCEPT = _AS.format("PartialObjectMetadata")
-ERROR_BODY_LIMIT = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,30 +64,18 @@ async def watching(
         f"&resourceVersion={start.version}&timeoutSeconds={start.seconds}"
     )
     silence = start.seconds + start.margin
-    timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silence)
-    async with client.open("GET", path, headers={"Accept": WATCH_ACCEPT}, timeout=timeout) as answer:
-        if answer.status != 200:
-            raise await _refusal(client, answer)
-        async with aclosing(_events(client, answer)) as events:
-            yield events
+    async with (
+        client.stream(path, accept=WATCH_ACCEPT, silence=silence) as chunks,
+        aclosing(_events(chunks)) as events,
+    ):
+        yield events
 
 
-async def _refusal(client: Client, answer: aiohttp.ClientResponse) -> ApiError:
-    try:
-        body = await answer.content.read(ERROR_BODY_LIMIT)
-    except WEATHER as error:
-        raise unreachable(error, client.base_url) from None
-    return error_of(answer.status, body, answer.headers.get("Retry-After"))
-
-
-async def _events(client: Client, answer: aiohttp.ClientResponse) -> AsyncGenerator[dict[str, Any], None]:
+async def _events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[dict[str, Any], None]:
     lines = Lines()
-    try:
-        async for chunk in answer.content.iter_any():
-            for line in lines.feed(chunk):
-                yield _event(line)
-    except WEATHER as error:
-        raise unreachable(error, client.base_url) from None
+    async for chunk in chunks:
+        for line in lines.feed(chunk):
+            yield _event(line)
 
 
 class Lines:
@@ -114,7 +99,7 @@ class Lines:
 
 def _event(line: bytes) -> dict[str, Any]:
     try:
-        event: dict[str, Any] = json.loads(line)
+        event: dict[str, Any] = json.loads(line.decode())
         body = event["object"]
         failed = event["type"] == "ERROR"
         version = failed or body["metadata"]["resourceVersion"]

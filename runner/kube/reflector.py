@@ -141,7 +141,6 @@ class Reflector:
         if isinstance(error, NotFoundError):
             self._discovery.forget(self.gvk)  # it knows whether the kind is gone or the server confused
         if isinstance(error, KindAbsentError):
-            self._discovery.forget(self.gvk)
             self._tell(self.store.keep_only(set()))
         verdict = self._judge.judge(error)
         self.restarts += 1

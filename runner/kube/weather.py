@@ -78,7 +78,7 @@ class Judge:
 def advice(error: Exception, gvk: GroupVersionKind, plural: str, verb: str, namespace: str) -> str:
     """What a person should do about a phase that only a person can end; empty for weather."""
     if isinstance(error, KindAbsentError):
-        return f"install the CustomResourceDefinition of {gvk}; it is noticed within {ABSENT_POLL:.0f} seconds"
+        return f"install the CustomResourceDefinition of {gvk}; it is noticed by itself"
     if not isinstance(error, ForbiddenError):
         return ""
     where = f"a Role in namespace {namespace}" if namespace else "a ClusterRole"

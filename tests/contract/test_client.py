@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import datetime
 import ipaddress
@@ -31,6 +32,7 @@ from runner.errors import (
     UnreachableError,
 )
 from runner.kube.client import Client
+from runner.kube.login import Credentials, find_login
 from tests.fixtures.apiserver import ApiServer, Drop, Reply, Stream, failure, serving
 from tests.fixtures.kubeclock import FakeClock
 
@@ -200,6 +202,23 @@ async def test_a_token_that_stays_refused_is_not_tried_again(
     with pytest.raises(UnauthorizedError):
         await client.request("GET", PATH)
     assert server.count("get") == 1
+
+
+async def test_many_refusals_read_the_credentials_once(server: ApiServer, time: FakeClock, tmp_path: Path) -> None:
+    found, readings = find_login(str(server.kubeconfig(tmp_path / "c", user={"token": SECRET}))), []
+
+    def login() -> Credentials:
+        readings.append(time.time)
+        return found()
+
+    server.tokens = {"another"}
+    client = await Client.connect(login=login, clock=time.clock())
+    time.time += 10
+    calls = (client.request("GET", PATH) for _ in range(10))
+    outcomes = await asyncio.gather(*calls, return_exceptions=True)
+    await client.close()
+    assert {type(outcome) for outcome in outcomes} == {UnauthorizedError}
+    assert len(readings) == 2
 
 
 async def test_a_token_file_is_read_again_after_a_minute(
