@@ -23,11 +23,12 @@ $(READY): requirements/dev.txt requirements/collections.txt tools/install_collec
 install: $(READY)  ## Make the virtual environment, with every tool and the kubernetes.core collection
 
 .PHONY: check
-check: $(READY)  ## Format, lint, types and import contracts
+check: $(READY)  ## Format, lint, types, import contracts and the roles
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/ansible-lint -q
 
 .PHONY: test-fast
 test-fast: $(READY)  ## The tests that need no cluster; seconds

@@ -97,6 +97,10 @@ class KindAbsentError(KubeError):
     """The API server does not serve this kind (yet)."""
 
 
+class ListenError(OperatorError):
+    """An address the operator was told to listen on, and cannot."""
+
+
 class RunError(OperatorError):
     """A run that could not be started; nothing of it has run."""
 
@@ -107,3 +111,12 @@ class DevError(OperatorError):
 
 class BinariesError(DevError):
     """A program of the control plane was found in none of the places that were tried."""
+
+
+class ComponentError(DevError):
+    """A component of the control plane ended while it was being started; `log_tail` is how its log ends."""
+
+    def __init__(self, component: str, log: str, log_tail: str) -> None:
+        self.component = component
+        self.log_tail = log_tail
+        super().__init__(f"{component} ended while it was being started. Its log ({log}) ends with:\n{log_tail}")

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import marshal
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+from sys import intern
 from typing import Any
+
+VALUE_LIMIT = 512
+"""Characters of an annotation's value that are remembered: `last-applied-configuration` is a whole object."""
 
 Body = Mapping[str, Any]
 """An object as the API server sends it: decoded JSON."""
@@ -76,6 +83,8 @@ class ObjectMeta:
 
     `content_digest` and `status_digest` are hashes of `metadata.managedFields` without and with only the
     entries of the status subresource: for kinds without a generation they tell an edit from a status update.
+    They carry times in whole seconds: of two edits in one second only the resource version tells.
+    An annotation value longer than VALUE_LIMIT is kept as its hash: it can be compared, not read.
     """
 
     namespace: str
@@ -96,9 +105,9 @@ class ObjectMeta:
 def parse_meta(body: Body) -> ObjectMeta:
     """The metadata of an object (whole or PartialObjectMetadata), missing fields as empty values."""
     meta: Body = body.get("metadata") or {}
-    fields = meta.get("managedFields") or ()
+    content, status = _digests(meta.get("managedFields"))
     return ObjectMeta(
-        namespace=meta.get("namespace", ""),
+        namespace=intern(meta.get("namespace", "")),
         name=meta.get("name", ""),
         uid=meta.get("uid", ""),
         resource_version=meta.get("resourceVersion", ""),
@@ -107,10 +116,10 @@ def parse_meta(body: Body) -> ObjectMeta:
         deletion=meta.get("deletionTimestamp"),
         labels=_pairs(meta.get("labels")),
         annotations=_pairs(meta.get("annotations")),
-        finalizers=tuple(meta.get("finalizers") or ()),
+        finalizers=tuple(map(intern, meta.get("finalizers") or ())),
         owners=tuple(_owner(ref) for ref in meta.get("ownerReferences") or ()),
-        content_digest=_digest(entry for entry in fields if entry.get("subresource") != "status"),
-        status_digest=_digest(entry for entry in fields if entry.get("subresource") == "status"),
+        content_digest=content,
+        status_digest=status,
     )
 
 
@@ -123,12 +132,35 @@ def key_of(body: Body) -> ObjectKey:
 
 
 def _pairs(mapping: Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted((mapping or {}).items()))
+    return tuple(_pair(*item) for item in sorted(mapping.items())) if mapping else ()
+
+
+def _pair(key: str, value: str) -> tuple[str, str]:
+    if len(value) > VALUE_LIMIT:
+        value = "sha256:" + sha256(value.encode()).hexdigest()
+    return _shared_pair(key, value)
+
+
+@lru_cache(maxsize=4096)
+def _shared_pair(key: str, value: str) -> tuple[str, str]:
+    """Most objects carry the same labels: one tuple serves them all."""
+    return (intern(key), value)
 
 
 def _owner(ref: Body) -> OwnerRef:
-    return OwnerRef(ref.get("apiVersion", ""), ref.get("kind", ""), ref.get("name", ""), ref.get("uid", ""))
+    return _shared_owner(ref.get("apiVersion", ""), ref.get("kind", ""), ref.get("name", ""), ref.get("uid", ""))
 
 
-def _digest(entries: Iterable[Body]) -> int:
-    return hash(tuple(repr(entry) for entry in entries))
+@lru_cache(maxsize=4096)
+def _shared_owner(api_version: str, kind: str, name: str, uid: str) -> OwnerRef:
+    """One owner has many dependents."""
+    return OwnerRef(intern(api_version), intern(kind), name, uid)
+
+
+def _digests(fields: Sequence[Body] | None) -> tuple[int, int]:
+    """Of the entries without and with only the status subresource. marshal's old format is plain and quick."""
+    if not fields:
+        return 0, 0
+    status = [entry for entry in fields if entry.get("subresource") == "status"]
+    content = [entry for entry in fields if entry.get("subresource") != "status"]
+    return hash(marshal.dumps(content, 2)), hash(marshal.dumps(status, 2))

@@ -30,7 +30,10 @@ class Finalizer:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """One entry of watches.yaml. `reconcile_period` is in seconds; None leaves it to the flag, <0 means never."""
+    """One entry of watches.yaml. `reconcile_period` is in seconds; None leaves it to the flag, <0 means never.
+
+    `status` maps a field of the custom resource's status to a JMESPath expression over the run's result.
+    """
 
     gvk: GroupVersionKind
     content: Content

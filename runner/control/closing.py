@@ -33,7 +33,7 @@ class Closing:
         """Write what came of a run; `body` is the object as it was when the run started."""
         if outcome.ending is Ending.CANCELLED:
             return await self.interrupt(attempt)
-        failure = status.failure_message(outcome, rescued_tasks_fail=attempt.watch.rescued_tasks_fail)
+        failure = status.failure_message(outcome)
         if failure is not None:
             return await self._failed(attempt, outcome, body, failure)
         again = _asked_again(outcome)

@@ -81,11 +81,11 @@ def interrupted(body: Body, moment: Moment) -> Status:
     return {**status, "conditions": conditions}
 
 
-def failure_message(outcome: Outcome, *, rescued_tasks_fail: bool = False) -> str | None:
+def failure_message(outcome: Outcome) -> str | None:
     """Why a run counts as failed; None if it does not."""
-    messages = outcome.messages + (outcome.rescued if rescued_tasks_fail else ())
-    if outcome.succeeded and not messages:
+    if outcome.succeeded:
         return None
+    messages = outcome.messages
     if outcome.ending is Ending.DEADLINE:
         messages += ("The run was stopped because it took longer than its deadline",)
     elif outcome.unreachable and not messages:

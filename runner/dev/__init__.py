@@ -1,1 +1,1 @@
-"""A local control plane for role authors, tests and the demo."""
+"""A local Kubernetes control plane for role authors, tests and the demo: no container engine needed."""

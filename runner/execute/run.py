@@ -26,7 +26,9 @@ class Run:
 
     `ident` names the artifacts directory; `deadline` is in seconds from the start, None for no limit;
     `max_artifacts` below 1 keeps the artifacts of all runs; `kubeconfig` is the text of the file that
-    the run's modules find through KUBECONFIG and K8S_AUTH_KUBECONFIG.
+    the run's modules find through KUBECONFIG and K8S_AUTH_KUBECONFIG; `rescued_tasks_fail` counts a task that
+    failed and was rescued as a failure, as the Go operator does; `console_verbosity` is that of the custom
+    resource's annotation: above 0 the console shows a task's output as it is.
     """
 
     ident: str
@@ -40,6 +42,8 @@ class Run:
     deadline: float | None = None
     gather_facts: bool = True
     ansible_args: str = ""
+    rescued_tasks_fail: bool = False
+    console_verbosity: int = 0
 
 
 class Ending(StrEnum):
@@ -66,10 +70,10 @@ class Outcome:
     """What came of a run.
 
     `stats` is None when Ansible ended without a recap (syntax error, crash, killed); `messages` are those of
-    the tasks that failed and were not ignored or rescued, in order; `unreachable` says that a host was;
-    `tail` holds the last lines of output, for an ending without recap; `data` is what `set_stats` published;
-    `requeue_after` is in seconds, where the role asked for it. `rescued` are the messages of tasks that failed
-    and were rescued: no failure, unless the watch says `rescuedTasksFail`.
+    the tasks that failed (or could not reach their host) and were not ignored or rescued, in order;
+    `unreachable` says that a host was; `tail` holds the last lines of output, for an ending without recap;
+    `data` is what `set_stats` published; `requeue_after` is in seconds, where the role asked for it (0 too);
+    `seconds` says how long the run's parts took: `prepare`, `ansible`, `finish`.
     """
 
     ending: Ending
@@ -81,7 +85,6 @@ class Outcome:
     data: Mapping[str, Any] = field(default_factory=dict)
     requeue_after: float | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
-    rescued: tuple[str, ...] = ()
 
     @property
     def succeeded(self) -> bool:

@@ -199,15 +199,10 @@ OUTCOME = Outcome(Ending.FINISHED, 0, STATS)
             replace(OUTCOME, ending=Ending.DEADLINE, stats=None),
             "The run was stopped because it took longer than its deadline",
         ),
-        (replace(OUTCOME, rescued=("saved",)), None),
     ],
 )
 def test_what_counts_as_a_failure(outcome: Outcome, expected: str | None) -> None:
     assert status.failure_message(outcome) == expected
-
-
-def test_a_rescued_task_fails_the_run_only_where_the_watch_says_so() -> None:
-    assert status.failure_message(replace(OUTCOME, rescued=("saved",)), rescued_tasks_fail=True) == "saved"
 
 
 def test_a_long_message_is_cut() -> None:

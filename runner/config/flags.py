@@ -1,0 +1,145 @@
+"""The flags of `run`: the Go operator's names, types and defaults, and a few of our own.
+
+Flags are GNU long ones. A boolean is given as `--flag` or `--flag=BOOL`, never as two words.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from runner.config.processors import available_processors
+from runner.durations import parse_duration
+
+_TRUE = {"1", "t", "T", "TRUE", "true", "True"}
+_FALSE = {"0", "f", "F", "FALSE", "false", "False"}
+
+
+def boolean(text: str) -> bool:
+    """Go's strconv.ParseBool; raises ValueError for anything else."""
+    if text in _TRUE:
+        return True
+    if text in _FALSE:
+        return False
+    raise ValueError(f'"{text}" is not one of 1, t, true, 0, f, false')
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """One flag: `reader` turns its text into a value and raises ValueError; `alias_of` marks a deprecated name."""
+
+    name: str
+    reader: Callable[[str], Any]
+    default: Any
+    help: str
+    alias_of: str = ""
+    ours: bool = False
+
+    @property
+    def attribute(self) -> str:
+        return self.name.replace("-", "_")
+
+
+def _choice(*allowed: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text not in allowed:
+            raise ValueError(f'"{text}" is not one of {", ".join(allowed)}')
+        return text
+
+    return read
+
+
+def _level(text: str) -> str:
+    if text in ("debug", "info", "error", "panic") or (text.isdigit() and int(text) > 0):
+        return text
+    raise ValueError(f'"{text}" is not one of debug, info, error, panic or a number above 0')
+
+
+RUN_FLAGS = (
+    Flag("watches-file", str, "./watches.yaml", "path to the watches file"),
+    Flag("inject-owner-ref", boolean, True, "make what a run creates a dependent of its custom resource"),
+    Flag(
+        "ansible-verbosity",
+        int,
+        2,
+        "verbosity of ansible-playbook, 0 to 7; a kind's environment variable goes first",
+    ),
+    Flag("ansible-roles-path", str, "", "ANSIBLE_ROLES_PATH for the runs, colon-separated"),
+    Flag("ansible-collections-path", str, "", "ANSIBLE_COLLECTIONS_PATH for the runs, colon-separated"),
+    Flag("ansible-args", str, "", "more arguments for ansible-playbook"),
+    Flag("ansible-log-events", str, "tasks", "which events of a run are logged: tasks, everything or nothing"),
+    Flag(
+        "reconcile-period",
+        parse_duration,
+        36000.0,
+        "how often a custom resource is reconciled without a change; 0s: never",
+    ),
+    Flag("max-concurrent-reconciles", int, available_processors(), "runs at a time of one kind"),
+    Flag("metrics-bind-address", str, ":8443", "where /metrics listens; 0: nowhere"),
+    Flag("health-probe-bind-address", str, ":6789", "where /healthz and /readyz listen; 0: nowhere"),
+    Flag(
+        "graceful-shutdown-timeout",
+        parse_duration,
+        30.0,
+        "how long runs may go on after SIGTERM; negative: for ever",
+    ),
+    Flag("proxy-port", int, 8888, "loopback port of the API proxy; 0: a free one"),
+    Flag("zap-devel", boolean, False, "logs for a developer: readable, and from level debug"),
+    Flag(
+        "zap-encoder",
+        _choice("json", "console"),
+        "",
+        "how logs are written; default: readable on a terminal, else JSON",
+    ),
+    Flag("zap-log-level", _level, "", "least level that is logged: debug, info, error, panic or a number above 0"),
+    Flag(
+        "kubeconfig", str, "", "kubeconfig file; default: KUBECONFIG, the pod's account, ~/.kube/config", ours=True
+    ),
+    Flag(
+        "max-concurrent-runs", int, 0, "runs at a time of all kinds; 0: as many as there are processors", ours=True
+    ),
+    Flag("run-deadline", parse_duration, 0.0, "end a run that takes longer; 0s: never", ours=True),
+    Flag("runner-dir", str, "/tmp/ansible-operator/runner", "where runs keep their files", ours=True),  # noqa: S108
+    Flag(
+        "reconcile-at-start",
+        boolean,
+        True,
+        "run every custom resource at start, not only those that are due",
+        ours=True,
+    ),
+    Flag("metrics-addr", str, "", "deprecated", alias_of="metrics-bind-address"),
+)
+
+
+def add_flags(parser: argparse.ArgumentParser, flags: Iterable[Flag] = RUN_FLAGS) -> None:
+    """Declares `flags`; the default of each is None, so that the caller can tell what was given."""
+    for flag in flags:
+        shown = argparse.SUPPRESS if flag.alias_of else f"{flag.help} (default: {_shown(flag.default)})"
+        metavar = "BOOL" if flag.reader is boolean else "VALUE"
+        parser.add_argument(f"--{flag.name}", type=_typed(flag), metavar=metavar, help=shown.replace("%", "%%"))
+
+
+def spell_out_booleans(arguments: Iterable[str], flags: Iterable[Flag] = RUN_FLAGS) -> list[str]:
+    """`--flag` as `--flag=true`, so that a boolean never takes the next word as its value."""
+    names = {f"--{flag.name}" for flag in flags if flag.reader is boolean}
+    return [f"{argument}=true" if argument in names else argument for argument in arguments]
+
+
+def _typed(flag: Flag) -> Callable[[str], Any]:
+    def read(text: str) -> Any:  # noqa: ANN401  (each flag has its own type)
+        try:
+            return flag.reader(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(f'invalid value "{text}": {error}') from error
+
+    return read
+
+
+def _shown(default: Any) -> str:  # noqa: ANN401  (each flag has its own type)
+    if isinstance(default, bool):
+        return "true" if default else "false"
+    if isinstance(default, float):
+        return f"{default:g}s"
+    return str(default) or '""'

@@ -1,0 +1,181 @@
+"""Reads watches.yaml: every mistake in it, with file, line and field, in one go."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from pathlib import Path
+
+import jmespath
+from jmespath.exceptions import JMESPathError
+
+from runner.config.contentpaths import find_playbook, find_role
+from runner.config.fields import Fields, Mistakes
+from runner.config.substitute import substitute
+from runner.config.yamlfile import Located, read_yaml
+from runner.errors import Problem, WatchesError
+from runner.objects import GroupVersionKind
+from runner.selector import OPERATORS, Requirement, Selector
+from runner.watches import Content, Finalizer, Watch
+
+DEFAULT_ARTIFACTS = 20
+_KNOWN_AND_UNUSED = {"maxworkers", "ansibleverbosity"}
+_FIELDS = (
+    *("version", "group", "kind", "playbook", "role", "vars", "maxRunnerArtifacts", "reconcilePeriod"),
+    *("manageStatus", "watchDependentResources", "watchClusterScopedResources", "snakeCaseParameters"),
+    *("watchAnnotationsChanges", "markUnsafe", "blacklist", "selector", "finalizer"),
+    *("rescuedTasksFail", "status"),
+)
+
+
+def load_watches(
+    path: Path, directory: Path, environment: Mapping[str, str]
+) -> tuple[tuple[Watch, ...], tuple[Problem, ...]]:
+    """The watches of a file, and the harmless mistakes in it (unknown fields).
+
+    Relative roles and playbooks are looked for from `directory`. Raises WatchesError with every mistake at once.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise WatchesError([Problem(str(path), 1, "", f"cannot be read: {error}")]) from error
+    mistakes = Mistakes(str(path))
+    reader = _Reader(directory, environment, mistakes)
+    watches = reader.read(read_yaml(substitute(text, environment), str(path)))
+    if mistakes.fatal:
+        raise WatchesError(sorted(mistakes.fatal, key=lambda problem: problem.line))
+    return watches, tuple(mistakes.harmless)
+
+
+class _Reader:
+    def __init__(self, directory: Path, environment: Mapping[str, str], mistakes: Mistakes) -> None:
+        self._directory = directory
+        self._environment = environment
+        self._mistakes = mistakes
+        self._lines: dict[GroupVersionKind, int] = {}
+
+    def read(self, document: Located) -> tuple[Watch, ...]:
+        if document.value is None:
+            return ()
+        if not isinstance(document.value, list):
+            self._mistakes.add(
+                document.line, "", "the file must be a list of watches: begin each with `- version:`"
+            )
+            return ()
+        found = (
+            self._watch(Fields(node, f"[{index}]", self._mistakes)) for index, node in enumerate(document.value)
+        )
+        return tuple(watch for watch in found if watch is not None)
+
+    def _watch(self, fields: Fields) -> Watch | None:
+        gvk = GroupVersionKind(fields.text("group"), fields.text("version"), fields.text("kind"))
+        content = self._content(fields)
+        watch = Watch(
+            gvk=gvk,
+            content=content or Content(Path(), is_role=True),
+            vars=fields.plain_map("vars"),
+            finalizer=self._finalizer(fields.inner("finalizer")),
+            selector=_selector(fields.inner("selector")),
+            blacklist=frozenset(_gvk(item) for item in fields.items("blacklist")),
+            reconcile_period=fields.seconds("reconcilePeriod") or None,
+            max_runner_artifacts=fields.number("maxRunnerArtifacts", DEFAULT_ARTIFACTS) or DEFAULT_ARTIFACTS,
+            manage_status=fields.flag("manageStatus", default=True),
+            watch_dependents=fields.flag("watchDependentResources", default=True),
+            watch_cluster_scoped=fields.flag("watchClusterScopedResources", default=False),
+            watch_annotations=fields.flag("watchAnnotationsChanges", default=False),
+            snake_case=fields.flag("snakeCaseParameters", default=True),
+            mark_unsafe=fields.flag("markUnsafe", default=False),
+            rescued_tasks_fail=fields.flag("rescuedTasksFail", default=False),
+            status=_status_map(fields),
+        )
+        self._check_kind(gvk, fields)
+        self._note_unknown(fields)
+        return watch if content else None
+
+    def _check_kind(self, gvk: GroupVersionKind, fields: Fields) -> None:
+        missing = [name for name in ("version", "kind") if not getattr(gvk, name)]
+        for name in missing:
+            fields.problem(name, f"invalid GVK: {gvk}: {name} must not be empty")
+        if not missing and self._lines.setdefault(gvk, fields.line) != fields.line:
+            fields.problem("", f"duplicate GVK: {gvk}, already watched in line {self._lines[gvk]}")
+
+    def _content(self, fields: Fields) -> Content | None:
+        playbook, role = fields.text("playbook"), fields.text("role")
+        if not (playbook or role):
+            fields.problem("", "must specify Role or Playbook")
+            return None
+        return self._resolve(fields, playbook, role)
+
+    def _resolve(self, fields: Fields, playbook: str, role: str, *, tolerant: bool = False) -> Content | None:
+        if playbook:
+            path, tried = find_playbook(playbook, self._directory)
+        else:
+            path, tried = find_role(role, self._directory, self._environment)
+        if path is not None:
+            return Content(path, is_role=not playbook)
+        name, value = ("playbook", playbook) if playbook else ("role", role)
+        message = f"{name}: {value} was not found; looked at {', '.join(map(str, tried))}"
+        if tolerant:
+            fields.note(name, message + "; the finalizer will fail when it is needed")
+            return Content(tried[0], is_role=not playbook)
+        fields.problem(name, message)
+        return None
+
+    def _finalizer(self, fields: Fields | None) -> Finalizer | None:
+        if fields is None:
+            return None
+        name, playbook, role = fields.text("name"), fields.text("playbook"), fields.text("role")
+        variables = fields.plain_map("vars")
+        if not name:
+            fields.problem("name", "finalizer must have name")
+        if not (playbook or role or variables):
+            fields.problem("", "must specify Role, Playbook or vars")
+        content = self._resolve(fields, playbook, role, tolerant=bool(variables)) if playbook or role else None
+        self._note_unknown(fields, ("name", "playbook", "role", "vars"))
+        return Finalizer(name, content, variables)
+
+    def _note_unknown(self, fields: Fields, known: tuple[str, ...] = _FIELDS) -> None:
+        for name, line in fields.unknown():
+            if name.lower() in _KNOWN_AND_UNUSED:
+                hint = "set it by the environment or a flag"
+            else:
+                close = difflib.get_close_matches(name, known, 1)
+                hint = f"did you mean {close[0]}?" if close else "known are " + ", ".join(known)
+            self._mistakes.note(line, fields.at(name), f"unknown field, ignored; {hint}")
+
+
+def _gvk(fields: Fields) -> GroupVersionKind:
+    return GroupVersionKind(fields.text("group"), fields.text("version"), fields.text("kind"))
+
+
+def _selector(fields: Fields | None) -> Selector:
+    if fields is None:
+        return Selector()
+    labels = [Requirement(key, "In", (value,)) for key, value in fields.text_map("matchLabels").items()]
+    return Selector(tuple(labels + [_requirement(item) for item in fields.items("matchExpressions")]))
+
+
+def _requirement(fields: Fields) -> Requirement:
+    operator, values = fields.text("operator"), fields.texts("values")
+    if operator not in OPERATORS:
+        fields.problem(
+            "operator", f'"{operator}" is not a valid label selector operator: use {", ".join(OPERATORS)}'
+        )
+    elif operator in ("In", "NotIn") and not values:
+        fields.problem("values", f"must not be empty for the operator {operator}")
+    elif operator in ("Exists", "DoesNotExist") and values:
+        fields.problem("values", f"must be empty for the operator {operator}")
+    return Requirement(fields.text("key"), operator, values)
+
+
+def _status_map(fields: Fields) -> dict[str, str]:
+    expressions = fields.text_map("status")
+    inner = fields.inner("status")
+    for name, expression in expressions.items():
+        try:
+            jmespath.compile(expression)
+        except JMESPathError as error:
+            first_line = str(error).strip().splitlines()[0]
+            if inner is not None:
+                inner.problem(name, f"not a JMESPath expression: {first_line}")
+    return expressions

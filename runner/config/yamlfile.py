@@ -1,0 +1,118 @@
+"""YAML that remembers its lines, read the way Go's YAML-to-JSON conversion reads it.
+
+watches.yaml files in the field were written against that reader: YAML 1.1 with `y` and `on` as booleans,
+keys always strings, only the first document, the last of two equal keys wins.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from runner.errors import Problem, WatchesError
+
+_BOOLEANS = {
+    word: value
+    for value, words in ((True, ("y", "yes", "true", "on")), (False, ("n", "no", "false", "off")))
+    for lower in words
+    for word in (lower, lower.capitalize(), lower.upper())
+}
+_NULLS = {"", "~", "null", "Null", "NULL"}
+_INTEGER = re.compile(r"[-+]?(?:0x[0-9a-fA-F_]+|0b[01_]+|0o[0-7_]+|[0-9][0-9_]*)")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_MERGE = "tag:yaml.org,2002:merge"
+_STRING = "tag:yaml.org,2002:str"
+
+_RESOLVER: Any = yaml.resolver.Resolver()  # a string that it would not call one was tagged `!!str`
+
+Scalar = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A YAML value and the line, counted from 1, where it begins. Maps and lists hold Located values."""
+
+    value: Scalar | dict[str, Located] | list[Located]
+    line: int
+
+    def plain(self) -> Any:  # noqa: ANN401  (any JSON value)
+        """The value without its lines."""
+        if isinstance(self.value, dict):
+            return {key: item.plain() for key, item in self.value.items()}
+        if isinstance(self.value, list):
+            return [item.plain() for item in self.value]
+        return self.value
+
+
+def read_yaml(text: str, file: str) -> Located:
+    """The first document of `text`; raises WatchesError with the line of a syntax error."""
+    loader = yaml.SafeLoader(text)
+    try:
+        node = loader.get_node() if loader.check_node() else None
+        return _located(node, loader.flatten_mapping) if node is not None else Located(None, 1)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark else 1
+        raise WatchesError([Problem(file, line, "", f"not YAML: {error.problem or error.context}")]) from error
+    except yaml.YAMLError as error:
+        raise WatchesError([Problem(file, 1, "", f"not YAML: {error}")]) from error
+    except RecursionError as error:
+        raise WatchesError([Problem(file, 1, "", "an alias contains itself, or nesting is too deep")]) from error
+    finally:
+        loader.dispose()
+
+
+def _located(node: yaml.Node, flatten: Callable[[yaml.MappingNode], None]) -> Located:
+    line = node.start_mark.line + 1
+    if isinstance(node, yaml.MappingNode):
+        if any(key.tag == _MERGE for key, _ in node.value):
+            flatten(node)
+        return Located({_key(key): _located(value, flatten) for key, value in node.value}, line)
+    if isinstance(node, yaml.SequenceNode):
+        return Located([_located(item, flatten) for item in node.value], line)
+    return Located(_scalar(node), line)
+
+
+def _key(node: yaml.Node) -> str:
+    value = _scalar(node)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "null" if value is None else str(value)
+
+
+def _scalar(node: yaml.Node) -> Scalar:
+    text = str(node.value)
+    quoted = isinstance(node, yaml.ScalarNode) and node.style in ("'", '"', "|", ">")
+    if quoted or (node.tag == _STRING and _RESOLVER.resolve(yaml.ScalarNode, text, (True, False)) != _STRING):
+        return text
+    if text in _NULLS:
+        return None
+    if text in _BOOLEANS:
+        return _BOOLEANS[text]
+    return _number(text)
+
+
+def _number(text: str) -> Scalar:
+    if _INTEGER.fullmatch(text):
+        return _integer(text)
+    if _FLOAT.fullmatch(text):
+        number = float(text)
+        return int(number) if number.is_integer() and abs(number) < 2**53 else number
+    return text
+
+
+def _integer(text: str) -> int | float | str:
+    digits = text.replace("_", "")
+    sign, digits = (-1 if digits.startswith("-") else 1), digits.lstrip("+-")
+    try:
+        if re.fullmatch(r"0[0-7]+", digits):
+            number = sign * int(digits, 8)
+        else:
+            number = sign * int(digits, 0 if digits.startswith(("0x", "0b", "0o")) else 10)
+    except ValueError:
+        return text
+    return number if -(2**63) <= number < 2**64 else float(number)

@@ -1,0 +1,149 @@
+"""`ansible-operator dev`: a local control plane from the command line."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from runner.dev import logs, processes
+from runner.dev.binaries import MIRROR_VARIABLE, Search, find_programs
+from runner.dev.components import NAMES, AuditLevel, Options
+from runner.dev.controlplane import ComponentStatus, ControlPlane
+from runner.dev.layout import default_directory
+from runner.errors import DevError
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `dev` and its own commands."""
+    dev = subparsers.add_parser("dev", help="a local Kubernetes control plane, without containers")
+    commands = dev.add_subparsers(dest="dev_command", required=True)
+    place = argparse.ArgumentParser(add_help=False)
+    place.add_argument("--name", default="default", help="which control plane, when there are several")
+    place.add_argument("--dir", type=Path, help="its directory (default: by name, in the state directory)")
+
+    up = commands.add_parser("up", parents=[place], help="start it, until pods can be created")
+    up.add_argument("--keep", action="store_true", help="keep the data on `down`")
+    up.add_argument(
+        "--audit",
+        type=AuditLevel,
+        choices=list(AuditLevel),
+        nargs="?",
+        const=AuditLevel.METADATA,
+        help="write an audit log (level: %(const)s)",
+    )
+    up.add_argument("--binaries", type=Path, help="look here for the programs first (or KUBEBUILDER_ASSETS)")
+    up.add_argument("--mirror", help=f"download from here instead (or {MIRROR_VARIABLE})")
+
+    down = commands.add_parser("down", parents=[place], help="end it, and remove its data unless kept")
+    down.add_argument("--delete", action="store_true", help="remove kept data, too")
+
+    commands.add_parser("status", parents=[place], help="what runs; exit code 1 unless all of it does")
+
+    kubeconfig = commands.add_parser("kubeconfig", parents=[place], help="the path of the kubeconfig")
+    kubeconfig.add_argument("--content", action="store_true", help="print the file itself")
+
+    log = commands.add_parser("logs", parents=[place], help="the components' logs")
+    log.add_argument("component", nargs="?", choices=NAMES, help="only this component's")
+    log.add_argument("-f", "--follow", action="store_true", help="go on as the logs grow")
+    log.add_argument("-n", "--lines", type=int, default=20, help="how many of the last lines (%(default)s)")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Run the parsed `dev` command; the exit code."""
+    commands = {"up": _up, "down": _down, "status": _status, "kubeconfig": _kubeconfig, "logs": _logs}
+    try:
+        return commands[args.dev_command](args)
+    except DevError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _directory(args: argparse.Namespace) -> Path:
+    return args.dir or default_directory(args.name)
+
+
+def _up(args: argparse.Namespace) -> int:
+    search = Search(explicit=args.binaries, mirror=args.mirror)
+    plane = ControlPlane(
+        _directory(args),
+        Options(keep=args.keep, audit=args.audit),
+        programs=partial(find_programs, search),
+        report=_report,
+    )
+    start = time.monotonic()
+    if plane.start():
+        sys.stdout.write(f"ready in {time.monotonic() - start:.1f} s\n")
+    else:
+        sys.stdout.write(f"already running in {plane.layout.directory}\n")
+    if plane.audit_log.exists():
+        sys.stdout.write(f"audit log: {plane.audit_log}\n")
+    sys.stdout.write(f"export KUBECONFIG={plane.kubeconfig}\n")
+    return 0
+
+
+def _report(step: str, seconds: float) -> None:
+    sys.stdout.write(f"  {step:<30} {seconds:5.1f} s\n")
+    sys.stdout.flush()
+
+
+def _down(args: argparse.Namespace) -> int:
+    plane = ControlPlane(_directory(args))
+    found = plane.stop(delete=args.delete)
+    if not found:
+        sys.stdout.write(f"nothing runs in {plane.layout.directory}\n")
+    elif plane.layout.data.exists():
+        sys.stdout.write(f"ended; its data is kept in {plane.layout.directory}\n")
+    else:
+        sys.stdout.write("ended, and its data removed\n")
+    return 0
+
+
+def _status(args: argparse.Namespace) -> int:
+    plane = ControlPlane(_directory(args))
+    table = Table(box=None, pad_edge=False)
+    for column in ("COMPONENT", "STATE", "PID", "MEMORY"):
+        table.add_column(column)
+    for status in plane.status():
+        table.add_row(*_row(status))
+    console = Console(highlight=False)
+    console.print(table)
+    current = plane.state()
+    if current is not None:
+        sys.stdout.write(f"\n{current.ports.server}\nexport KUBECONFIG={plane.kubeconfig}\n")
+    return 0 if plane.is_running() else 1
+
+
+def _row(status: ComponentStatus) -> tuple[str, str, str, str]:
+    if status.process is None:
+        return status.name, "stopped", "-", "-"
+    megabytes = processes.memory(status.process) / 2**20
+    return status.name, "running", str(status.process.pid), f"{megabytes:.0f} MiB"
+
+
+def _kubeconfig(args: argparse.Namespace) -> int:
+    plane = ControlPlane(_directory(args))
+    if not plane.kubeconfig.exists():
+        raise DevError(f"{plane.layout.directory}: no control plane here; start it with `ansible-operator dev up`")
+    sys.stdout.write(plane.kubeconfig.read_text() if args.content else f"{plane.kubeconfig}\n")
+    return 0
+
+
+def _logs(args: argparse.Namespace) -> int:
+    plane = ControlPlane(_directory(args))
+    names = (args.component,) if args.component else NAMES
+    files = {name: plane.layout.log(name) for name in names}
+    if not any(file.exists() for file in files.values()):
+        raise DevError(f"{plane.layout.logs}: no logs here; start it with `ansible-operator dev up`")
+    for line in logs.read(files, args.lines, follow=args.follow):
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+    return os.EX_OK

@@ -1,0 +1,246 @@
+"""One control plane: start it until pods can be created, look at it, end it.
+
+The directory tells the whole story (`controlplane.json`, a record a process), so that another process,
+or a later one, can go on from whatever state this one left behind.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import yaml
+
+from runner.dev import bootstrap, certificates, kubeconfig, processes, readiness, state
+from runner.dev.api import Api
+from runner.dev.binaries import Programs, find_programs
+from runner.dev.components import NAMES, Component, Options, all_components, audit_policy
+from runner.dev.layout import Layout, Ports, choose_ports
+from runner.dev.lock import locked_directory
+from runner.dev.processes import Process
+from runner.dev.state import State
+from runner.errors import ComponentError, DevError
+
+ATTEMPTS = 5
+# How long data that is kept may take to be written out.
+KEEP_GRACE_SECONDS = 10.0
+DATA_STORE = ("etcd", "kube-apiserver")
+CLIENTS = {name: name for name in ("kube-controller-manager", "kube-scheduler", "kwok")}
+
+Report = Callable[[str, float], None]
+
+
+@dataclass(frozen=True)
+class ComponentStatus:
+    """One component now; `process` is None when it does not run."""
+
+    name: str
+    process: Process | None
+
+
+class ControlPlane:
+    """The control plane in `directory`; as a context manager it is started and stopped.
+
+    `programs` finds the programs when they are needed; `report` is told each step and its seconds.
+    Everything blocks. Errors are DevError, with what to do about it.
+    """
+
+    def __init__(
+        self,
+        directory: Path | str,
+        options: Options | None = None,
+        *,
+        programs: Callable[[], Programs] = find_programs,
+        report: Report = lambda _step, _seconds: None,
+    ) -> None:
+        self.layout = Layout(Path(directory).expanduser().absolute())
+        self._options = options or Options()
+        self._programs = programs
+        self._report = report
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's kubeconfig (client certificate, group system:masters)."""
+        return self.layout.kubeconfig
+
+    @property
+    def audit_log(self) -> Path:
+        """The audit log: one JSON event a line; there only when it was asked for."""
+        return self.layout.audit_log
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def state(self) -> State | None:
+        """What was started here; None when nothing was, or it was stopped and thrown away."""
+        return state.read(self.layout.state)
+
+    def api(self) -> Api:
+        """A small blocking client of the API server, with every right. DevError when nothing was started."""
+        return Api(self.layout, self._known_state().ports)
+
+    def status(self) -> tuple[ComponentStatus, ...]:
+        """Every component, running or not."""
+        return tuple(ComponentStatus(name, self._running(name)) for name in NAMES)
+
+    def is_running(self) -> bool:
+        """Whether a start went through and every component still runs."""
+        current = self.state()
+        return current is not None and current.ready and all(status.process for status in self.status())
+
+    def start(self) -> bool:
+        """Start until pods can be created; False when it was running already.
+
+        What a start that did not go through left behind is ended and, unless kept, thrown away first.
+        """
+        with locked_directory(self.layout.directory):
+            if self.is_running():
+                return False
+            previous = self.state()
+            keep = self._options.keep or (previous is not None and previous.options.keep)
+            self._end_all(grace=KEEP_GRACE_SECONDS if keep else 0)
+            if not (previous and previous.options.keep):
+                self._remove_files()
+            self._start(previous.ports if previous else None, replace(self._options, keep=keep))
+            return True
+
+    def stop(self, *, delete: bool = False) -> bool:
+        """End every component; the data goes too, unless it is kept. False when there was nothing here.
+
+        With `delete`, kept data goes as well.
+        """
+        if not self.layout.directory.exists():
+            return False
+        with locked_directory(self.layout.directory):
+            current = self.state()
+            keep = current is not None and current.options.keep and not delete
+            found = current is not None or any(status.process for status in self.status())
+            self._end_all(grace=KEEP_GRACE_SECONDS if keep else 0)
+            if not keep:
+                self._remove_files()
+                with suppress(OSError):  # somebody else's file in it: the directory stays
+                    self.layout.directory.rmdir()
+            return found
+
+    def stop_component(self, name: str, *, grace: float = 0) -> None:
+        """End one component, at once or with `grace` seconds to do so: for tests of outages."""
+        process = self._running(name)
+        if process is not None:
+            processes.end(process, grace)
+
+    def start_component(self, name: str) -> None:
+        """Start one component again as it was; wait for the API server to be ready when it is that one."""
+        current = self._known_state()
+        if self._running(name) is None:
+            components = all_components(self.layout, current.ports, current.options)
+            process = self._spawn(next(c for c in components if c.name == name), self._programs())
+            if name in DATA_STORE:
+                self._wait_for_api(Api(self.layout, current.ports), {name: process})
+
+    def _start(self, ports: Ports | None, options: Options) -> None:
+        with self._timed("programs"):
+            programs = self._programs()
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                self._start_once(choose_ports(ports), options, programs)
+            except ComponentError as error:
+                self._end_all(grace=0)
+                if attempt == ATTEMPTS or not readiness.port_taken(error):
+                    raise
+                ports = None
+            except BaseException:
+                self._end_all(grace=0)
+                raise
+            else:
+                return
+
+    def _start_once(self, ports: Ports, options: Options, programs: Programs) -> None:
+        with self._timed("certificates"):
+            self._write_files(ports, options)
+        components = all_components(self.layout, ports, options)
+        api = Api(self.layout, ports)
+        with self._timed("etcd, kube-apiserver"):
+            started = {c.name: self._spawn(c, programs) for c in components if c.name in DATA_STORE}
+            self._wait_for_api(api, started)
+        with self._timed("controllers, scheduler, node"):
+            _bootstrap(api)
+            started |= {c.name: self._spawn(c, programs) for c in components if c.name not in DATA_STORE}
+            readiness.wait("node ready", partial(readiness.pods_possible, api), self.layout, started)
+        state.write(self.layout.state, State(ports, options, ready=True))
+
+    def _write_files(self, ports: Ports, options: Options) -> None:
+        layout = self.layout
+        for directory in (layout.config, layout.logs, layout.run, layout.data):
+            directory.mkdir(mode=0o700, exist_ok=True)
+        state.write(layout.state, State(ports, options, ready=False))
+        certificates.create(layout.certificates)
+        kubeconfig.write(layout.kubeconfig, layout, ports.server, "admin")
+        for component, client in CLIENTS.items():
+            kubeconfig.write(layout.component_kubeconfig(component), layout, ports.server, client)
+        if options.audit is not None:
+            layout.audit_policy.write_text(yaml.safe_dump(audit_policy(options.audit)))
+
+    def _spawn(self, component: Component, programs: Programs) -> Process:
+        command = [str(programs.path(component.name)), *component.arguments]
+        layout = self.layout
+        return processes.spawn(
+            command, layout.record(component.name), layout.log(component.name), layout.directory
+        )
+
+    def _wait_for_api(self, api: Api, started: Mapping[str, Process]) -> None:
+        readiness.wait("kube-apiserver ready", partial(readiness.api_ready, api), self.layout, started)
+
+    def _known_state(self) -> State:
+        current = self.state()
+        if current is None:
+            raise DevError(
+                f"{self.layout.directory}: no control plane here; start it with `ansible-operator dev up`"
+            )
+        return current
+
+    @contextmanager
+    def _timed(self, step: str) -> Iterator[None]:
+        start = time.monotonic()
+        yield
+        self._report(step, time.monotonic() - start)
+
+    def _running(self, name: str) -> Process | None:
+        process = processes.recorded(self.layout.record(name))
+        return process if process is not None and processes.alive(process) else None
+
+    def _end_all(self, grace: float) -> None:
+        # Backwards, so that nobody misses whom it talks to, and etcd is last to write its data.
+        for name in reversed(NAMES):
+            process = self._running(name)
+            if process is not None:
+                processes.end(process, grace)
+            self.layout.record(name).unlink(missing_ok=True)
+
+    def _remove_files(self) -> None:
+        # Only what we have made: the directory is a person's choice and may hold other things.
+        layout = self.layout
+        for directory in (layout.certificates, layout.config, layout.data, layout.logs, layout.run):
+            shutil.rmtree(directory, ignore_errors=True)
+        for file in (layout.kubeconfig, layout.audit_log, layout.state):
+            file.unlink(missing_ok=True)
+
+
+def _bootstrap(api: Api) -> None:
+    for collection, body in bootstrap.objects():
+        status, answer = api.call("POST", collection, body)
+        # 409: it is there already, in data that was kept.
+        if status not in (201, 409):
+            raise DevError(f"{body['kind']} {body['metadata']['name']}: not created: {status} {answer}")

@@ -1,0 +1,131 @@
+"""A person's view of a cluster, for the demo, the benchmark and the tests: apply, look, change, wait.
+
+It uses the official client and nothing of the operator, so that what it sees is independent of what it checks.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from kubernetes import config
+from kubernetes.client.exceptions import ApiException
+from kubernetes.dynamic import DynamicClient
+from kubernetes.dynamic.exceptions import NotFoundError, ResourceNotFoundError
+
+from runner.errors import DevError
+
+Object = dict[str, Any]
+Answer = TypeVar("Answer")
+_MERGE = "application/merge-patch+json"
+
+
+class Observer:
+    """Objects by apiVersion, kind and name; `namespace` is where namespaced ones are looked for by default."""
+
+    def __init__(self, kubeconfig: Path, namespace: str = "default") -> None:
+        self.namespace = namespace
+        cache = kubeconfig.parent / "discovery-cache.json"
+        self._client = DynamicClient(config.new_client_from_config(str(kubeconfig)), cache_file=str(cache))
+
+    def close(self) -> None:
+        self._client.client.close()
+
+    def apply(self, source: Path | Mapping[str, Any], *, namespace: str = "") -> None:
+        """Server-side apply of one object, or of every document in a file or directory."""
+        for body in [dict(source)] if isinstance(source, Mapping) else _documents(source):
+            name = body["metadata"]["name"]
+            self._resource(body).server_side_apply(
+                body=body,
+                name=name,
+                namespace=namespace or self.namespace,
+                field_manager="observer",
+                force_conflicts=True,
+            )
+
+    def create(self, body: Mapping[str, Any], *, namespace: str = "") -> Object:
+        return _plain(self._resource(body).create(body=dict(body), namespace=namespace or self.namespace))
+
+    def get(self, api_version: str, kind: str, name: str, *, namespace: str = "") -> Object | None:
+        try:
+            found = self._kind(api_version, kind).get(name=name, namespace=namespace or self.namespace)
+        except NotFoundError:
+            return None
+        return _plain(found)
+
+    def list(self, api_version: str, kind: str, *, namespace: str = "", label_selector: str = "") -> list[Object]:
+        found = self._kind(api_version, kind).get(
+            namespace=namespace or self.namespace, label_selector=label_selector or None
+        )
+        return list(_plain(found)["items"])
+
+    def patch(
+        self, api_version: str, kind: str, name: str, change: Mapping[str, Any], *, namespace: str = ""
+    ) -> Object:
+        """A merge patch."""
+        body = {"apiVersion": api_version, "kind": kind, **change}
+        resource = self._kind(api_version, kind)
+        return _plain(
+            resource.patch(name=name, body=body, namespace=namespace or self.namespace, content_type=_MERGE)
+        )
+
+    def scale(self, api_version: str, kind: str, name: str, replicas: int, *, namespace: str = "") -> None:
+        """Set the number of replicas through the scale subresource, as `kubectl scale` does."""
+        scale = self._kind(api_version, kind).subresources["scale"]
+        body = {"spec": {"replicas": replicas}}
+        scale.patch(name=name, body=body, namespace=namespace or self.namespace, content_type=_MERGE)
+
+    def delete(self, api_version: str, kind: str, name: str, *, namespace: str = "") -> None:
+        """Delete in the background; an object that is gone already is fine."""
+        try:
+            self._kind(api_version, kind).delete(name=name, namespace=namespace or self.namespace)
+        except NotFoundError:
+            return
+
+    def serves(self, api_version: str, kind: str) -> bool:
+        """Whether the API server has that kind by now."""
+        try:
+            self._kind(api_version, kind)
+        except ResourceNotFoundError:
+            return False
+        return True
+
+    def _resource(self, body: Mapping[str, Any]) -> Any:  # noqa: ANN401  (the client is untyped)
+        return self._kind(body["apiVersion"], body["kind"])
+
+    def _kind(self, api_version: str, kind: str) -> Any:  # noqa: ANN401  (the client is untyped)
+        return self._client.resources.get(api_version=api_version, kind=kind)
+
+
+def wait_for(what: str, condition: Callable[[], Answer | None], *, seconds: float, every: float = 0.1) -> Answer:
+    """The first true answer of `condition`, asked until `seconds` are over; raises DevError naming `what`."""
+    end = time.monotonic() + seconds
+    problem = ""
+    while True:
+        try:
+            answer = condition()
+            if answer:
+                return answer
+        except ApiException as error:
+            problem = f" (last answer: {error.status} {error.reason})"
+        if time.monotonic() > end:
+            raise DevError(f"waited {seconds:.0f} s in vain: {what}{problem}")
+        time.sleep(every)
+
+
+def condition(body: Object | None, kind: str) -> Object:
+    """The condition of that type in `status.conditions`, or an empty one."""
+    listed: Iterable[Object] = ((body or {}).get("status") or {}).get("conditions") or ()
+    return next((item for item in listed if item.get("type") == kind), {})
+
+
+def _documents(source: Path) -> Iterable[Object]:
+    for path in sorted(source.glob("*.y*ml")) if source.is_dir() else [source]:
+        yield from filter(None, yaml.safe_load_all(path.read_text()))
+
+
+def _plain(answer: Any) -> Object:  # noqa: ANN401  (the client is untyped)
+    return dict(answer.to_dict())

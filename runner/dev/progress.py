@@ -1,0 +1,69 @@
+"""Show a person that something long goes on: a bar on a terminal, now and then a line elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol, TextIO
+
+from rich import progress as rich_progress
+from rich.console import Console
+
+LINE_SECONDS = 15.0
+MEBIBYTE = 2**20
+
+# Told how many more bytes are done; 0 says only that it still goes on.
+Advance = Callable[[int], None]
+
+
+class Progress(Protocol):
+    """Shows one thing at a time."""
+
+    def __call__(self, label: str, total: int | None) -> AbstractContextManager[Advance]:
+        """Show `label` while the context lasts; `total` in bytes, None when it is not known."""
+        ...
+
+
+def progress_on_stderr() -> Progress:
+    """The display that suits where standard error goes to."""
+    return bar if sys.stderr.isatty() else lines_on(sys.stderr)
+
+
+@contextmanager
+def bar(label: str, total: int | None) -> Iterator[Advance]:
+    """A bar, or a spinner where the total is not known."""
+    columns: list[rich_progress.ProgressColumn] = [
+        rich_progress.SpinnerColumn(),
+        rich_progress.TextColumn("{task.description}"),
+    ]
+    if total is not None:
+        columns += [rich_progress.BarColumn(), rich_progress.DownloadColumn()]
+    columns.append(rich_progress.TimeElapsedColumn())
+    with rich_progress.Progress(*columns, console=Console(stderr=True), transient=True) as display:
+        task = display.add_task(label, total=total)
+        yield lambda done: display.advance(task, done)
+
+
+def lines_on(stream: TextIO, clock: Callable[[], float] = time.monotonic) -> Progress:
+    """A line at the start, one every 15 s while it goes on, one at the end."""
+
+    @contextmanager
+    def lines(label: str, total: int | None) -> Iterator[Advance]:
+        begin = last = clock()
+        done = 0
+
+        def advance(more: int) -> None:
+            nonlocal done, last
+            done += more
+            if clock() - last >= LINE_SECONDS:
+                last = clock()
+                amount = f"{done / MEBIBYTE:.0f} of {total / MEBIBYTE:.0f} MiB, " if total else ""
+                stream.write(f"{label}: {amount}{last - begin:.0f} s\n")
+
+        stream.write(f"{label} ...\n")
+        yield advance
+        stream.write(f"{label}: done in {clock() - begin:.0f} s\n")
+
+    return lines

@@ -1,0 +1,78 @@
+"""What a run leaves behind: the files of `artifacts/<ident>/`, as `ansible-runner run` writes them.
+
+`latest` is a link to the run that ended last; rotation counts runs, not the link.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import structlog
+
+from runner.execute.rundir import private_directory, write_private
+
+LATEST = "latest"
+_log = structlog.get_logger(__name__)
+
+
+def begin(artifacts: Path, command: Sequence[str], cwd: str, env: Mapping[str, str]) -> None:
+    """Write what is known before the run: its command, and the empty files and directories it fills."""
+    private_directory(artifacts)
+    private_directory(artifacts / "job_events")
+    described = {"command": list(command), "cwd": cwd, "env": dict(env)}
+    write_private(artifacts / "command", json.dumps(described))
+    write_private(artifacts / "stdout", "")
+    write_private(artifacts / "stderr", "")  # stays empty: both streams are one, as on a terminal
+
+
+def finish(artifacts: Path, status: str, return_code: int) -> None:
+    """Write how the run ended, and make `latest` point to it."""
+    write_private(artifacts / "status", status)
+    write_private(artifacts / "rc", str(return_code))
+    link = artifacts.with_name(f".{LATEST}-{artifacts.name}")
+    link.unlink(missing_ok=True)
+    link.symlink_to(artifacts)
+    link.replace(artifacts.with_name(LATEST))
+
+
+def rotate(directory: Path, keep: int, newest: str) -> None:
+    """Remove all but the `keep` newest runs, of which `newest` is one; below 1, keep every run."""
+    if keep < 1:
+        return
+    runs = [entry for entry in os.scandir(directory) if entry.is_dir(follow_symlinks=False)]
+    runs.sort(key=lambda run: (run.name != newest, -run.stat(follow_symlinks=False).st_mtime_ns))
+    for run in runs[keep:]:
+        shutil.rmtree(run.path)
+
+
+class StdoutFile:
+    """The run's `stdout`. A disk that is full ends the file, with one log record, but not the run."""
+
+    def __init__(self, artifacts: Path) -> None:
+        self._path = artifacts / "stdout"
+        self._file = self._path.open("w", encoding="utf-8", errors="replace", newline="")
+        self._broken = False
+
+    def write(self, text: str) -> None:
+        if not self._broken:
+            self._attempt(lambda: self._file.write(text))
+
+    def flush(self) -> None:
+        if not self._broken:
+            self._attempt(self._file.flush)
+
+    def close(self) -> None:
+        self._attempt(self._file.close)
+
+    def _attempt(self, action: Callable[[], object]) -> None:
+        try:
+            action()
+        except OSError as error:
+            self._broken = True
+            _log.warning(
+                "cannot write the output of a run; the run goes on", path=str(self._path), error=str(error)
+            )

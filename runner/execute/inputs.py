@@ -1,0 +1,101 @@
+"""What a run reads: environment, extra vars, inventory and play, as files in its private data directory."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from runner.errors import RunError
+from runner.execute.run import Run
+from runner.execute.rundir import RunDirectory, private_directory, write_private
+
+_LEFT_PLAY = re.compile("[0-9a-f]{32}")
+
+
+def write_inputs(directory: RunDirectory, run: Run, environment: Mapping[str, str]) -> Path:
+    """Write every file that the run reads, and return the playbook to run.
+
+    `environment` is the one that Ansible will inherit. Raises RunError when the inventory or the playbook
+    cannot be read, or the directory cannot be written.
+    """
+    try:
+        for name in ("env", "inventory", "project", "artifacts"):
+            private_directory(directory.path / name)
+        _write_environment(directory, run)
+        _write_inventory(directory.path / "inventory", environment)
+        return _write_play(directory.path / "project", run)
+    except OSError as error:
+        raise RunError(f"cannot prepare the run directory of {run.key}: {error}") from error
+
+
+def _write_environment(directory: RunDirectory, run: Run) -> None:
+    env = directory.path / "env"
+    kubeconfig = str(directory.kubeconfig)
+    write_private(directory.kubeconfig, run.kubeconfig)
+    write_private(env / "envvars", _compact({"K8S_AUTH_KUBECONFIG": kubeconfig, "KUBECONFIG": kubeconfig}))
+    write_private(env / "extravars", _compact(run.extra_vars))
+    (env / "settings").unlink(missing_ok=True)  # the Go operator's would send the events to its socket
+    if run.ansible_args:
+        write_private(env / "cmdline", unquoted(run.ansible_args))
+    else:
+        (env / "cmdline").unlink(missing_ok=True)
+
+
+def unquoted(arguments: str) -> str:
+    """`arguments` without one pair of single quotes around the whole, as manifests like to write it."""
+    quoted = len(arguments) > 1 and arguments.startswith("'") and arguments.endswith("'")
+    return arguments[1:-1] if quoted else arguments
+
+
+def _write_inventory(inventory: Path, environment: Mapping[str, str]) -> None:
+    given = environment.get("ANSIBLE_INVENTORY")
+    if not given:
+        write_private(inventory / "hosts", generated_inventory(environment.get("VIRTUAL_ENV", "")))
+    elif Path(given).is_dir():
+        shutil.copytree(given, inventory, dirs_exist_ok=True)
+    elif Path(given).exists():
+        shutil.copy(given, inventory / "hosts")
+    else:
+        raise RunError(f"ANSIBLE_INVENTORY names {given}, which does not exist: mount it, or unset the variable")
+
+
+def generated_inventory(virtual_env: str) -> str:
+    """The inventory for roles that act through the API only: this very host, this very Python."""
+    python = f"{virtual_env}/bin/python3" if virtual_env else "{{ansible_playbook_python}}"
+    return f"localhost ansible_connection=local ansible_python_interpreter={python}"
+
+
+def _write_play(project: Path, run: Run) -> Path:
+    for left in project.iterdir():
+        if _LEFT_PLAY.fullmatch(left.name):
+            left.unlink()  # of an operator that was killed
+    if not run.content.is_role:
+        write_private(project / "playbook.yaml", run.content.path.read_text(encoding="utf-8", errors="replace"))
+        return run.content.path
+    play = {"hosts": "localhost", "gather_facts": run.gather_facts, "roles": [{"name": run.content.path.name}]}
+    path = project / uuid4().hex
+    write_private(path, json.dumps([play]))
+    return path
+
+
+def roles_path(run: Run, environment: Mapping[str, str]) -> str | None:
+    """ANSIBLE_ROLES_PATH for the run: the role's parent directory before what is there; None leaves it alone."""
+    if not run.content.is_role:
+        return None
+    return ":".join(filter(None, (f"{run.content.path.parent}/", environment.get("ANSIBLE_ROLES_PATH"))))
+
+
+def remove_inputs(directory: RunDirectory, playbook: Path) -> None:
+    """Remove what must not outlive the run: its kubeconfig and a play that was written for it."""
+    directory.kubeconfig.unlink(missing_ok=True)
+    if playbook.parent == directory.path / "project":
+        playbook.unlink(missing_ok=True)
+
+
+def _compact(values: Mapping[str, Any]) -> str:
+    return json.dumps(values, separators=(",", ":"), sort_keys=True)

@@ -1,0 +1,169 @@
+"""Stands between the operator and ansible-playbook, so that no process of a run outlives it, come what may.
+
+A program of its own: `python -I -S supervisor.py <lifeline> <lock> <command>...`. It imports nothing of `runner`
+and little of the standard library, so that it starts in some milliseconds.
+
+- It is the subreaper of everything the command starts: what calls setsid, or loses its parent, stays below it.
+- `lifeline` is the read end of a pipe whose write end only the operator holds. When that closes, because the
+  operator wants the run to end or because it died, however it died, every descendant is ended: SIGTERM, a short
+  grace, then SIGKILL until none is left.
+- `lock` is a locked file; it stays locked, and the next run of the same object waits, until none is left.
+- What is still there when the command ends (a daemon, `async` with `poll: 0`, an ssh master) is ended the same
+  way: a run is over when its last process is.
+- It holds no end of the output pipe, and exits with the command's code, or with 128 + the signal that ended it.
+
+Needs Linux 5.3 (pidfd_open).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import sys
+import time
+
+GRACE = 2.0
+"""Seconds between SIGTERM and SIGKILL."""
+
+# The module `signal` would take longer to import than everything else here.
+_SIGHUP, _SIGINT, _SIGKILL, _SIGPIPE, _SIGTERM = 1, 2, 9, 13, 15
+_SIG_DFL, _SIG_IGN = 0, 1
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_libc = ctypes.CDLL(None)
+
+
+def main(lifeline: int, lock: int, command: list[str]) -> int:
+    """Run `command` to its end, or to the lifeline's; its exit code."""
+    os.setsid()
+    os.set_inheritable(lifeline, False)
+    os.set_inheritable(lock, False)
+    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    child = _start(command)
+    _ignore_signals()
+    _let_go_of_output()
+    _wait_for_any(child, lifeline)
+    code = _code_of(child)
+    if code is not None and _none_left():
+        return code
+    ended = _end_all(child)
+    return ended if code is None else code
+
+
+def _ignore_signals() -> None:
+    """Nobody ends the supervisor before its descendants but the kernel. Called after the fork: not inherited."""
+    for number in (_SIGHUP, _SIGINT, _SIGTERM):
+        _libc.signal(number, _SIG_IGN)
+
+
+def _start(command: list[str]) -> int:
+    supervisor = os.getpid()
+    child = os.fork()
+    if child:
+        return child
+    try:
+        _libc.prctl(_PR_SET_PDEATHSIG, _SIGKILL)
+        if os.getppid() == supervisor:  # else it died before its death could be a signal
+            _libc.signal(_SIGPIPE, _SIG_DFL)  # Python ignores it
+            os.execv(command[0], command)  # noqa: S606  (what this program is for)
+    except OSError as error:
+        os.write(2, f"cannot start {command[0]}: {error.strerror}\n".encode())
+    finally:
+        os._exit(127)
+
+
+def _let_go_of_output() -> None:
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 1)
+    os.dup2(nothing, 2)
+
+
+def _wait_for_any(child: int, lifeline: int) -> None:
+    poll = select.poll()
+    process = os.pidfd_open(child)
+    for descriptor in (process, lifeline):
+        poll.register(descriptor, select.POLLIN)
+    poll.poll()
+    os.close(process)
+
+
+def _code_of(child: int) -> int | None:
+    """The child's exit code, None while it runs."""
+    pid, status = os.waitpid(child, os.WNOHANG)
+    return _exit_code(status) if pid else None
+
+
+def _exit_code(status: int) -> int:
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
+def _end_all(child: int) -> int:
+    """End every descendant; the code of `child`, if it was among them."""
+    code = 0
+    deadline = time.monotonic() + GRACE
+    _signal_all(_SIGTERM)
+    pause = 0.002
+    while True:
+        code = _reap(child, code)
+        if _none_left():
+            return code
+        if time.monotonic() > deadline:
+            _signal_all(_SIGKILL)
+        time.sleep(pause)
+        pause = min(pause * 1.5, 0.05)
+
+
+def _reap(child: int, code: int) -> int:
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return code
+        if not pid:
+            return code
+        if pid == child:
+            code = _exit_code(status)
+
+
+def _none_left() -> bool:
+    """Whether no descendant lives: an orphan becomes our child, so no child means none. Reaps what has ended."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return True
+    return False
+
+
+def _signal_all(number: int) -> None:
+    for pid in _descendants():
+        try:  # noqa: SIM105  (contextlib takes longer to import than this saves)
+            os.kill(pid, number)
+        except OSError:
+            pass  # it has ended already, or is another user's
+
+
+def _descendants() -> list[int]:
+    children: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208  (pathlib takes longer to import than all else here)
+        if name.isdigit():
+            children.setdefault(_parent(name), []).append(int(name))
+    found = [os.getpid()]
+    for pid in found:
+        found += children.get(pid, [])
+    return found[1:]
+
+
+def _parent(pid: str) -> int:
+    """The parent of a process, 0 if it has gone. Its name, which may hold anything, ends at the last bracket."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123  (no pathlib here)
+            return int(file.read().rpartition(b")")[2].split()[1])
+    except OSError:
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]))

@@ -1,0 +1,235 @@
+"""The only caller of the API server: one pool of connections, credentials, retries, and errors as one tree."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Self, TypedDict, Unpack
+
+import aiohttp
+from yarl import URL
+
+from runner.errors import ApiError, UnreachableError
+from runner.kube.access import Access, Pass
+from runner.kube.answers import error_of
+from runner.kube.backoff import Backoff
+from runner.kube.clock import REAL, Clock
+from runner.kube.login import Login, find_login
+
+AGENT = "ansible-operator"
+TRIES = 3
+RETRIED = frozenset({429, 500, 502, 503, 504})
+LONGEST_RETRY_AFTER = 10.0
+CONNECT_SECONDS = 10.0
+REQUEST_SECONDS = 60.0
+WEATHER = (aiohttp.ClientError, OSError, TimeoutError)
+
+
+Json = Any
+"""What JSON decodes to."""
+
+
+class Options(TypedDict, total=False):
+    """Of `Client.request`. `timeout` is for the whole answer, in seconds; `tries` counts the first one."""
+
+    params: Mapping[str, str] | None
+    body: object
+    content_type: str
+    accept: str
+    timeout: float | None
+    tries: int
+
+
+class OpenOptions(TypedDict, total=False):
+    """Of `Client.open`."""
+
+    headers: Mapping[str, str] | None
+    data: Any
+    timeout: aiohttp.ClientTimeout | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One HTTP request before the credentials are added."""
+
+    method: str
+    url: URL
+    headers: Mapping[str, str]
+    data: Any
+    timeout: aiohttp.ClientTimeout
+    raw: bool = False
+
+
+class Client:
+    """Talks to one API server as one account."""
+
+    def __init__(self, session: aiohttp.ClientSession, access: Access, base: URL, clock: Clock) -> None:
+        self._session = session
+        self._access = access
+        self._base = base
+        self._clock = clock
+
+    @classmethod
+    async def connect(cls, kubeconfig: str = "", *, login: Login | None = None, clock: Clock = REAL) -> Self:
+        """Finds the credentials (see `find_login`) without calling the server. Raises CredentialsError."""
+        if login is None:
+            login = await asyncio.to_thread(find_login, kubeconfig)
+        access = Access(login, clock)
+        base = (await access.current()).url
+        # No limit: each watch and each stream of the proxy holds a connection for as long as it lasts.
+        connector = aiohttp.TCPConnector(limit=0, socket_factory=_socket)
+        session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
+        return cls(session, access, base, clock)
+
+    async def close(self) -> None:
+        await self._session.close()
+
+    @property
+    def base_url(self) -> str:
+        """The server's address without a slash at the end."""
+        return str(self._base).rstrip("/")
+
+    async def auth_headers(self) -> dict[str, str]:
+        """The header that logs in, if any; secret. A token that rotates is read again when it is due."""
+        return dict((await self._access.current()).headers)
+
+    async def request(self, method: str, path: str, **options: Unpack[Options]) -> Json:
+        """The decoded JSON of the answer.
+
+        Raises the ApiError that fits, or UnreachableError. GETs are tried again (`tries`, in all) in bad
+        weather; anything is tried again once after a 401 if other credentials are found.
+        """
+        tries = options.get("tries", TRIES) if method == "GET" else 1
+        backoff = Backoff(0.2, 2.0, self._clock)
+        while True:
+            try:
+                return await self._request_once(method, path, options)
+            except (UnreachableError, ApiError) as error:
+                wait = _wait_before_retry(error, backoff.next())
+                if wait is None or backoff.failures >= tries:
+                    raise
+            await self._clock.sleep(wait)
+
+    async def _request_once(self, method: str, path: str, options: Options) -> Json:
+        url = URL(self.base_url + path, encoded=True).extend_query(options.get("params") or {})
+        headers = {"Accept": options.get("accept", "application/json")}
+        data = None
+        if "body" in options:
+            data = json.dumps(options["body"]).encode()
+            headers["Content-Type"] = options.get("content_type", "application/json")
+            url = url.update_query(fieldManager=AGENT)
+        limit = options.get("timeout") or REQUEST_SECONDS
+        timeout = aiohttp.ClientTimeout(total=limit, sock_connect=CONNECT_SECONDS)
+        async with self._send(_Call(method, url, headers, data, timeout)) as answer:
+            try:
+                body = await answer.read()
+            except WEATHER as error:
+                raise unreachable(error, self._base) from None
+        if answer.status >= 300:
+            raise error_of(answer.status, body, answer.headers.get("Retry-After"))
+        return _decoded(body, self._base)
+
+    @asynccontextmanager
+    async def open(
+        self, method: str, path_and_query: str | URL, **options: Unpack[OpenOptions]
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """The answer as it comes, whatever its status: not decompressed, not followed, not mapped to errors.
+
+        Adds the credentials. Raises UnreachableError if there is no answer; reading it may raise aiohttp's
+        own errors (`unreachable` turns them into ours). A str is taken as already percent-encoded.
+        """
+        url = URL(self.base_url + str(path_and_query), encoded=True)
+        timeout = options.get("timeout") or aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
+        call = _Call(method, url, options.get("headers") or {}, options.get("data"), timeout, raw=True)
+        async with self._send(call) as answer:
+            yield answer
+
+    @asynccontextmanager
+    async def _send(self, call: _Call) -> AsyncIterator[aiohttp.ClientResponse]:
+        access = await self._access.current()
+        answer = await self._answer(call, access)
+        repeatable = call.data is None or isinstance(call.data, bytes)
+        if answer.status == 401 and repeatable and await self._access.refused(access):
+            answer.release()
+            answer = await self._answer(call, await self._access.current())
+        async with answer:
+            yield answer
+
+    async def _answer(self, call: _Call, access: Pass) -> aiohttp.ClientResponse:
+        try:
+            return await self._session.request(
+                call.method,
+                call.url,
+                headers={"User-Agent": AGENT, **call.headers, **access.headers},
+                data=call.data,
+                timeout=call.timeout,
+                ssl=access.tls or True,
+                server_hostname=access.server_name,
+                proxy=access.proxy,
+                allow_redirects=False,
+                auto_decompress=not call.raw,
+                skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type") if call.raw else (),
+            )
+        except WEATHER as error:
+            if isinstance(error, aiohttp.ClientSSLError):
+                await self._access.refused(access)  # perhaps the server's CA was changed
+            raise unreachable(error, self._base) from None
+
+    async def dial(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A raw connection (TLS where the server's address says so) for upgrades; close the writer.
+
+        Raises UnreachableError.
+        """
+        access = await self._access.current()
+        if access.proxy:
+            raise UnreachableError("upgraded connections (exec, attach, port-forward) cannot pass a proxy-url")
+        name = (access.server_name or self._base.host) if access.tls else None
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                return await asyncio.open_connection(
+                    self._base.host, self._base.port, ssl=access.tls, server_hostname=name
+                )
+        except (OSError, TimeoutError) as error:
+            raise unreachable(error, self._base) from None
+
+
+def unreachable(error: BaseException, base: URL | str) -> UnreachableError:
+    """Our error for one of aiohttp's or the system's, free of secrets: addresses, never headers."""
+    url = URL(base)
+    if isinstance(error, aiohttp.ClientSSLError):
+        return UnreachableError(f"no TLS connection to the API server: {error}")
+    why = getattr(error, "strerror", None) or type(error).__name__
+    return UnreachableError(f"no answer from the API server at {url.host}:{url.port}: {why}")
+
+
+def _wait_before_retry(error: UnreachableError | ApiError, backoff: float) -> float | None:
+    """Seconds, or None if trying again would not help."""
+    if isinstance(error, UnreachableError):
+        return backoff
+    if error.status not in RETRIED or (error.retry_after or 0.0) > LONGEST_RETRY_AFTER:
+        return None
+    return max(backoff, error.retry_after or 0.0)
+
+
+def _decoded(body: bytes, base: URL) -> Json:
+    try:
+        return json.loads(body) if body else None
+    except ValueError:
+        raise UnreachableError(
+            f"{base.host}:{base.port} answered with something that is not JSON: is it an API server?"
+        ) from None
+
+
+def _socket(address: tuple[Any, ...]) -> socket.socket:
+    """A socket that notices a vanished peer within a minute, as Go's do, rather than within two hours."""
+    family, kind, proto = address[0], address[1], address[2]
+    made = socket.socket(family, kind, proto)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3)):
+        if hasattr(socket, name):
+            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    return made

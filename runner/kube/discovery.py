@@ -1,0 +1,115 @@
+"""Kinds and the resources that serve them, asked once per group and version and kept until told to forget."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+from runner.errors import KindAbsentError, NotFoundError
+from runner.kube.client import Client
+from runner.kube.clock import REAL, Clock
+from runner.objects import Body, GroupVersionKind
+
+ABSENT_FOR = 5.0
+"""Seconds for which "there is no such kind" is believed without asking again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """How a kind is served: its name in URLs, its scope and what it supports."""
+
+    gvk: GroupVersionKind
+    plural: str
+    namespaced: bool
+    verbs: frozenset[str]
+    subresources: frozenset[str]
+
+    def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        """The URL path, percent-encoded. A namespace given for a cluster-scoped kind is ignored."""
+        parts = [_root(self.gvk.group, self.gvk.version)]
+        if namespace and self.namespaced:
+            parts += ["namespaces", quote(namespace, safe="")]
+        parts += [self.plural, *(quote(part, safe=":") for part in (name, subresource) if part)]
+        return "/".join(parts)
+
+
+@dataclass(slots=True)
+class _Group:
+    """One group and version: what it served when it was last asked."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    asked_at: float = float("-inf")
+    by_kind: Mapping[str, Resource] = field(default_factory=dict)
+    by_plural: Mapping[str, Resource] = field(default_factory=dict)
+
+
+class Discovery:
+    """Answers from memory where it can; lookups at the same time share one request."""
+
+    def __init__(self, client: Client, clock: Clock = REAL) -> None:
+        self._client = client
+        self._clock = clock
+        self._groups: dict[tuple[str, str], _Group] = {}
+
+    async def resource(self, gvk: GroupVersionKind) -> Resource:
+        """Raises KindAbsentError, and ApiError or UnreachableError where the server cannot say."""
+        group = self._group(gvk.group, gvk.version)
+        if gvk.kind not in group.by_kind:
+            await self._ask(group, gvk.group, gvk.version)
+        if gvk.kind in group.by_kind:
+            return group.by_kind[gvk.kind]
+        raise KindAbsentError(f"the API server does not serve {gvk}: is its CustomResourceDefinition installed?")
+
+    async def by_plural(self, group: str, version: str, plural: str) -> Resource | None:
+        """The resource of that name, or None if there is none. Raises ApiError or UnreachableError."""
+        known = self._group(group, version)
+        if plural not in known.by_plural:
+            await self._ask(known, group, version)
+        return known.by_plural.get(plural)
+
+    def forget(self, gvk: GroupVersionKind) -> None:
+        """The next lookup of this group and version asks the server."""
+        self._groups.pop((gvk.group, gvk.version), None)
+
+    def _group(self, group: str, version: str) -> _Group:
+        return self._groups.setdefault((group, version), _Group())
+
+    async def _ask(self, known: _Group, group: str, version: str) -> None:
+        async with known.lock:
+            if self._clock.now() - known.asked_at < ABSENT_FOR:
+                return
+            try:
+                found = await self._client.request("GET", _root(group, version))
+            except NotFoundError:
+                found = {}
+            resources = _resources(group, version, (found or {}).get("resources") or ())
+            known.by_plural = {resource.plural: resource for resource in resources}
+            known.by_kind = {resource.gvk.kind: resource for resource in reversed(resources)}
+            known.asked_at = self._clock.now()
+
+
+def _root(group: str, version: str) -> str:
+    if not group:
+        return f"/api/{quote(version, safe='')}"
+    return f"/apis/{quote(group, safe='')}/{quote(version, safe='')}"
+
+
+def _resources(group: str, version: str, entries: Sequence[Body]) -> list[Resource]:
+    subresources: dict[str, set[str]] = {}
+    for entry in entries:
+        plural, slash, sub = entry["name"].partition("/")
+        if slash:
+            subresources.setdefault(plural, set()).add(sub)
+    return [
+        Resource(
+            gvk=GroupVersionKind(group, version, entry["kind"]),
+            plural=entry["name"],
+            namespaced=bool(entry.get("namespaced")),
+            verbs=frozenset(entry.get("verbs") or ()),
+            subresources=frozenset(subresources.get(entry["name"], ())),
+        )
+        for entry in entries
+        if "/" not in entry["name"]
+    ]

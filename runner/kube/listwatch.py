@@ -1,0 +1,134 @@
+"""Listing and watching one resource, metadata only, as two streams that end or raise."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+
+from runner.errors import ApiError
+from runner.kube.answers import error_of, error_of_event
+from runner.kube.client import CONNECT_SECONDS, WEATHER, Client, unreachable
+from runner.kube.discovery import Resource
+from runner.kube.weather import StreamError
+from runner.objects import Body
+
+PAGE = 500
+_AS = "application/json;as={};g=meta.k8s.io;v=v1,application/json"
+LIST_ACCEPT = _AS.format("PartialObjectMetadataList")
+WATCH_ACCEPT = _AS.format("PartialObjectMetadata")
+ERROR_BODY_LIMIT = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Part of a list. `version` is the resourceVersion to watch from once the last page was read."""
+
+    items: list[Body]
+    version: str
+
+
+async def pages(client: Client, resource: Resource, namespace: str) -> AsyncGenerator[Page, None]:
+    """The whole list, page by page. Raises ApiError (410: the list took too long, begin anew)."""
+    query = {"limit": str(PAGE)}
+    while True:
+        answer = await client.request("GET", resource.path(namespace), params=query, accept=LIST_ACCEPT, tries=1)
+        meta = answer.get("metadata") or {}
+        yield Page(answer.get("items") or [], meta.get("resourceVersion", ""))
+        if not meta.get("continue"):
+            return
+        query = {"limit": str(PAGE), "continue": meta["continue"]}
+
+
+@dataclass(frozen=True, slots=True)
+class WatchFrom:
+    """Where a watch begins and how long it may last: `seconds` by the server, `margin` more until we hang up."""
+
+    version: str
+    seconds: int
+    margin: float
+
+
+@asynccontextmanager
+async def watching(
+    client: Client, resource: Resource, namespace: str, start: WatchFrom
+) -> AsyncIterator[AsyncIterator[dict[str, Any]]]:
+    """An accepted watch: its events until the server ends it.
+
+    Raises ApiError if it is refused; iterating raises ApiError, StreamError, and UnreachableError when the
+    line is cut or silent for longer than the server's own limit.
+    """
+    path = (
+        f"{resource.path(namespace)}?watch=true&allowWatchBookmarks=true"
+        f"&resourceVersion={start.version}&timeoutSeconds={start.seconds}"
+    )
+    silence = start.seconds + start.margin
+    timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silence)
+    async with client.open("GET", path, headers={"Accept": WATCH_ACCEPT}, timeout=timeout) as answer:
+        if answer.status != 200:
+            raise await _refusal(client, answer)
+        async with aclosing(_events(client, answer)) as events:
+            yield events
+
+
+async def _refusal(client: Client, answer: aiohttp.ClientResponse) -> ApiError:
+    try:
+        body = await answer.content.read(ERROR_BODY_LIMIT)
+    except WEATHER as error:
+        raise unreachable(error, client.base_url) from None
+    return error_of(answer.status, body, answer.headers.get("Retry-After"))
+
+
+async def _events(client: Client, answer: aiohttp.ClientResponse) -> AsyncGenerator[dict[str, Any], None]:
+    lines = Lines()
+    try:
+        async for chunk in answer.content.iter_any():
+            for line in lines.feed(chunk):
+                yield _event(line)
+    except WEATHER as error:
+        raise unreachable(error, client.base_url) from None
+
+
+class Lines:
+    """Cuts a stream into lines of any length; what follows the last line break waits for more.
+
+    An unfinished line at the end is dropped: a watch continues from the last whole event.
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        head, newline, rest = chunk.partition(b"\n")
+        while newline:
+            yield b"".join((*self._parts, head)) if self._parts else head
+            self._parts = []
+            head, newline, rest = rest.partition(b"\n")
+        if head:
+            self._parts.append(head)
+
+
+def _event(line: bytes) -> dict[str, Any]:
+    try:
+        event: dict[str, Any] = json.loads(line)
+        body = event["object"]
+        failed = event["type"] == "ERROR"
+        version = failed or body["metadata"]["resourceVersion"]
+    except (ValueError, KeyError, TypeError):
+        version = ""
+    if not version:
+        raise StreamError(f"a watch event that cannot be read ({len(line)} bytes)")
+    if failed:
+        raise _fatal(error_of_event(body))
+    return event
+
+
+def _fatal(error: ApiError) -> Exception:
+    """A 429 inside the stream is only about the pace; after any other ERROR the version may be of no use."""
+    if error.status in (410, 429):
+        return error
+    return StreamError(f"the watch was ended by the server: {error}")

@@ -1,0 +1,159 @@
+"""Where credentials come from, and for how long they may be used before they are read again.
+
+kopf supplies the connection's data type, its TLS context and the service account's login. Its other logins are
+not used: see kubeconfig.py, and `login_via_client` prefers the cluster's account to KUBECONFIG.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, cast
+
+from runner.errors import CredentialsError
+from runner.kube import kubeconfig
+
+if TYPE_CHECKING:
+    import kopf
+
+ROTATION = 60.0
+"""Seconds after which a token file is read again; client-go's figure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """A way in. `info` holds secrets; `fresh_for` is in seconds, infinite for what never changes by itself."""
+
+    info: kopf.ConnectionInfo = field(repr=False)
+    server_name: str = ""
+    fresh_for: float = float("inf")
+
+
+Login = Callable[[], Credentials]
+"""Reads the credentials anew; may block (files, exec plugins), so call it in a thread."""
+
+
+def find_login(explicit: str = "", env: Mapping[str, str] | None = None) -> Login:
+    """The first that applies: the explicit path(s), KUBECONFIG, the pod's service account, ~/.kube/config.
+
+    Several paths are joined by `:`. Raises CredentialsError naming what was tried if there is nothing.
+    """
+    env = os.environ if env is None else env
+    given = explicit or env.get("KUBECONFIG", "")
+    if given:
+        files = [Path(part).expanduser() for part in given.split(os.pathsep) if part.strip()]
+        return lambda: from_kubeconfig(files)
+    if in_cluster(env) is not None:
+        return lambda: _required(in_cluster(env))
+    home = Path(env.get("HOME") or "~").expanduser() / ".kube" / "config"
+    if home.is_file():
+        return lambda: from_kubeconfig([home])
+    raise CredentialsError(
+        "no way to log in to a cluster was found: no kubeconfig was given, KUBECONFIG is empty, there is no "
+        f"service account token (not in a pod, or automountServiceAccountToken is false) and {home} does not "
+        "exist; set KUBECONFIG or run in a pod with a service account"
+    )
+
+
+def in_cluster(env: Mapping[str, str]) -> Credentials | None:
+    """The pod's service account; the address is the one in the environment, so that no DNS is needed."""
+    kopf = _kopf()
+    info = kopf.login_with_service_account(settings=kopf.OperatorSettings())
+    if info is None or not info.token:
+        return None
+    host, port = env.get("KUBERNETES_SERVICE_HOST", ""), env.get("KUBERNETES_SERVICE_PORT", "443")
+    if host:
+        info = replace(info, server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}")
+    return Credentials(info, fresh_for=ROTATION)
+
+
+def from_kubeconfig(files: list[Path]) -> Credentials:
+    """The current context's cluster and user. Raises CredentialsError."""
+    target = kubeconfig.read(files)
+    cluster, user, fresh_for = target.cluster, target.user, float("inf")
+    if user.get("exec"):
+        user, fresh_for = _from_plugin(target)
+    elif user.get("tokenFile"):
+        user, fresh_for = {**user, "token": _token(Path(user["tokenFile"]))}, ROTATION
+    provider = (user.get("auth-provider") or {}).get("config") or {}
+    info = _kopf().ConnectionInfo(
+        server=str(cluster["server"]).rstrip("/"),
+        insecure=bool(cluster.get("insecure-skip-tls-verify")),
+        proxy_url=cluster.get("proxy-url"),
+        username=user.get("username"),
+        password=user.get("password"),
+        token=user.get("token") or provider.get("id-token") or provider.get("access-token"),
+        **_either("ca", cluster, "certificate-authority"),
+        **_either("certificate", user, "client-certificate"),
+        **_either("private_key", user, "client-key"),
+    )
+    return Credentials(info, str(cluster.get("tls-server-name") or ""), fresh_for)
+
+
+def _from_plugin(target: kubeconfig.Target) -> tuple[Mapping[str, Any], float]:
+    # Here and not above: the official client costs 18 MB and a third of a second, and few need it.
+    plugin = import_module("kubernetes.config.exec_provider")
+    node = import_module("kubernetes.config.kube_config").ConfigNode
+
+    wanted = dict(target.user["exec"])
+    if os.sep in str(wanted.get("command", "")):
+        wanted["command"] = str(target.directory / wanted["command"])
+    try:
+        cluster = node("cluster", dict(target.cluster))
+        answer = plugin.ExecProvider(node("exec", wanted), None, cluster).run()
+    except (plugin.ConfigException, OSError) as error:
+        hint = str(wanted.get("installHint") or "")
+        raise CredentialsError(
+            f"context {target.context!r}: the exec plugin {wanted.get('command')!r} failed: {error} {hint}".strip()
+        ) from None
+    fields = {
+        "token": answer.get("token"),
+        "client-certificate-data": answer.get("clientCertificateData"),
+        "client-key-data": answer.get("clientKeyData"),
+    }
+    return {key: value for key, value in fields.items() if value}, _left(answer.get("expirationTimestamp"))
+
+
+def _left(expiry: str | None) -> float:
+    if not expiry:
+        return float("inf")
+    return max(0.0, (datetime.fromisoformat(expiry) - datetime.now(UTC)).total_seconds())
+
+
+def _token(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise CredentialsError(f"token file {path} cannot be read: {error.strerror}") from None
+
+
+def _either(name: str, section: kubeconfig.Section, key: str) -> dict[str, Any]:
+    """Data wins over a path where a kubeconfig has both, as in kubectl; ConnectionInfo refuses both."""
+    if data := section.get(f"{key}-data"):
+        return {f"{name}_data": data}
+    return {f"{name}_path": section[key]} if section.get(key) else {}
+
+
+def _required(found: Credentials | None) -> Credentials:
+    if found is None:
+        raise CredentialsError("the service account token has vanished or is empty: is the volume still mounted?")
+    return found
+
+
+def _kopf() -> ModuleType:
+    """kopf without the official client, which it would import just to recognise objects of it (18 MB, 0.3 s)."""
+    modules = cast("dict[str, ModuleType | None]", sys.modules)
+    hide = "kopf" not in modules and "kubernetes" not in modules
+    if hide:
+        modules["kubernetes"] = None  # means: not installed
+    try:
+        return import_module("kopf")
+    finally:
+        if hide:
+            del modules["kubernetes"]

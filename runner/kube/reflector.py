@@ -1,0 +1,177 @@
+"""Keeps a Store equal to what the API server has, for one kind in one namespace or all, for ever.
+
+It lists, then watches from where the list ended; whatever goes wrong it waits, with growing patience, and
+resumes: from the last resourceVersion where that is still good, else with a new list whose differences from
+the Store are reported like any change. It ends only by being cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+
+import structlog
+
+from runner.errors import KindAbsentError, KubeError, NotFoundError
+from runner.kube.client import Client
+from runner.kube.clock import REAL, Clock
+from runner.kube.discovery import Discovery, Resource
+from runner.kube.listwatch import WatchFrom, pages, watching
+from runner.kube.store import Change, Name, Store, What
+from runner.kube.weather import Judge, Phase, ShortWatchError, Verdict, advice
+from runner.objects import Body, GroupVersionKind, parse_meta
+
+__all__ = ["Change", "Pace", "Phase", "Reflector", "Store", "What"]
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Seconds: how long a watch lasts (between two bounds), when a silent one counts as dead, how long a
+    watch must have held to count as working.
+    """
+
+    watch: tuple[float, float] = (240.0, 480.0)
+    margin: float = 30.0
+    steady: float = 5.0
+
+
+class Reflector:
+    """One kind's Store and the changes to it.
+
+    `on_change` is called in the event loop, in the order of the changes of each object; what it raises is
+    logged and changes nothing. `synced` is set by the first complete list, `settled` also by the knowledge
+    that there is nothing to list: the kind is absent, or forbidden. `restarts` counts watches and
+    lists that ended in trouble.
+    """
+
+    def __init__(  # noqa: PLR0913  (what it watches, and who wants to know; the rest is for tests)
+        self,
+        client: Client,
+        discovery: Discovery,
+        gvk: GroupVersionKind,
+        namespace: str,
+        on_change: Callable[[Change], None],
+        *,
+        pace: Pace | None = None,
+        clock: Clock = REAL,
+    ) -> None:
+        self.gvk = gvk
+        self.namespace = namespace
+        self.store = Store(gvk)
+        self.synced = asyncio.Event()
+        self.settled = asyncio.Event()
+        self.phase = Phase.STARTING
+        self.restarts = 0
+        self._client = client
+        self._discovery = discovery
+        self._on_change = on_change
+        self._pace = pace or Pace()
+        self._clock = clock
+        self._judge = Judge(clock)
+        self._version = ""
+        self._plural = ""
+        self._verb = "list"
+        self._log = log.bind(gvk=str(gvk), namespace=namespace)
+
+    async def run(self) -> None:
+        """Runs until it is cancelled."""
+        while True:
+            try:
+                await self._list_and_watch()
+            except Exception as error:  # noqa: BLE001  (a reflector that ends is an operator that is blind)
+                await self._clock.sleep(self._after(error))
+
+    async def _list_and_watch(self) -> None:
+        resource = await self._discovery.resource(self.gvk)
+        self._plural = resource.plural
+        if not self._version:
+            await self._list(resource)
+        await self._watch(resource)
+
+    async def _list(self, resource: Resource) -> None:
+        self._verb = "list"
+        seen: set[Name] = set()
+        listed, version = not self.synced.is_set(), ""
+        async with aclosing(pages(self._client, resource, self.namespace)) as found:
+            async for page in found:
+                version = page.version
+                for item in page.items:
+                    meta = parse_meta(item)
+                    seen.add((meta.namespace, meta.name))
+                    self._tell(self.store.put(meta, listed=listed))
+        self._tell(self.store.keep_only(seen))
+        self._version = version
+        self.synced.set()
+
+    async def _watch(self, resource: Resource) -> None:
+        self._verb = "watch"
+        start = WatchFrom(self._version, int(self._clock.uniform(*self._pace.watch)), self._pace.margin)
+        async with watching(self._client, resource, self.namespace, start) as events:
+            begun = self._clock.now()
+            self._show(Phase.WATCHING)
+            try:
+                async for event in events:
+                    self._take(event["type"], event["object"])
+            finally:
+                held = self._clock.now() - begun >= self._pace.steady
+                if held:
+                    self._judge.fine()
+        if not held:
+            raise ShortWatchError("the watch was ended at once")
+
+    def _take(self, kind: str, body: Body) -> None:
+        if kind != "BOOKMARK":
+            meta = parse_meta(body)
+            self._tell(self.store.remove(meta) if kind == "DELETED" else self.store.put(meta))
+        self._version = body["metadata"]["resourceVersion"]
+
+    def _tell(self, changes: list[Change]) -> None:
+        for change in changes:
+            try:
+                self._on_change(change)
+            except Exception:  # noqa: BLE001  (another room's mistake must not end the watch)
+                self._log.exception("a change could not be handled", change=change.what)
+
+    def _after(self, error: Exception) -> float:
+        """Takes note of the trouble; returns the seconds to wait."""
+        if isinstance(error, NotFoundError):
+            self._discovery.forget(self.gvk)  # it knows whether the kind is gone or the server confused
+        if isinstance(error, KindAbsentError):
+            self._discovery.forget(self.gvk)
+            self._tell(self.store.keep_only(set()))
+        verdict = self._judge.judge(error)
+        self.restarts += 1
+        if verdict.relist:
+            self._version = ""
+        self._report(error, verdict)
+        return verdict.delay
+
+    def _report(self, error: Exception, verdict: Verdict) -> None:
+        if not isinstance(error, KubeError):
+            self._log.error("the reflector failed, it begins anew", exc_info=error)
+        todo = advice(error, self.gvk, self._plural, self._verb, self.namespace)
+        hint = {"todo": todo} if todo else {}
+        self._show(verdict.phase, error=str(error), **hint)
+
+    def _show(self, phase: Phase, **why: str) -> None:
+        """Changes the phase; only a change is worth a line in the log."""
+        if phase is not Phase.WAITING:
+            self.settled.set()
+        if phase is self.phase:
+            return
+        if phase is Phase.WATCHING:
+            self._log.info("watching", objects=len(self.store))
+        else:
+            self._log.warning(_SAYING[phase], **why)
+        self.phase = phase
+
+
+_SAYING = {
+    Phase.ABSENT: "the API server does not serve this kind, waiting for it",
+    Phase.FORBIDDEN: "not allowed to watch this kind, waiting for permission",
+    Phase.WAITING: "the watch was interrupted, trying again",
+}

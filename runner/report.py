@@ -1,0 +1,76 @@
+"""What a finished reconcile leaves behind in the log and in the metrics."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime
+
+import structlog
+
+from runner.control.result import Stages, Verdict
+from runner.execute.run import Outcome
+from runner.kube.reflector import Change
+from runner.metrics import Metrics
+from runner.objects import ObjectKey
+from runner.watches import Watch
+
+log = structlog.get_logger("runner.reconcile")
+
+_WORTH_A_LINE = {Verdict.SUCCEEDED, Verdict.REQUEUED, Verdict.FAILED, Verdict.CANCELLED}
+
+
+class Report:
+    """Told of every reconcile that ended, and of every custom resource that comes and goes."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    def finished(
+        self, key: ObjectKey, watch: Watch, stages: Stages, outcome: Outcome | None, verdict: Verdict
+    ) -> None:
+        """One line for the reader, and the figures."""
+        seconds = stages.get + stages.prepare + stages.ansible + stages.status
+        self._metrics.queue_wait(key.gvk, stages.waited)
+        if outcome is not None:
+            self._metrics.reconciled(key.gvk, seconds)
+            self._metrics.ran(key.gvk, stages.ansible, succeeded=outcome.succeeded)
+        if verdict in (Verdict.SUCCEEDED, Verdict.FAILED):
+            self._metrics.result(key.gvk, succeeded=verdict is Verdict.SUCCEEDED)
+        if verdict in _WORTH_A_LINE:
+            self._line(key, watch, stages, outcome, verdict, seconds)
+
+    def changed(self, change: Change) -> None:
+        """A custom resource appeared, changed or is gone."""
+        meta = change.new or change.old
+        if meta is None:
+            return
+        key = ObjectKey(change.gvk, meta.namespace, meta.name)
+        if change.new is None:
+            self._metrics.gone(key)
+        elif change.old is None and meta.creation:
+            self._metrics.created(key, datetime.fromisoformat(meta.creation).timestamp())
+
+    def _line(
+        self,
+        key: ObjectKey,
+        watch: Watch,
+        stages: Stages,
+        outcome: Outcome | None,
+        verdict: Verdict,
+        seconds: float,
+    ) -> None:
+        stats = outcome.stats if outcome else None
+        log.info(
+            "Reconciled",
+            kind=key.gvk.kind,
+            namespace=key.namespace,
+            name=key.name,
+            result=str(verdict),
+            seconds=round(seconds, 3),
+            ok=stats.ok if stats else 0,
+            changed=stats.changed if stats else 0,
+            failures=stats.failures if stats else 0,
+            content=str(watch.content.path),
+            began=round(time.time() - seconds, 3),
+            stages={name: round(getattr(stages, name), 4) for name in stages.__slots__},
+        )

@@ -1,0 +1,115 @@
+"""Bodies on their way: small ones looked at, large ones streamed, headers that belong to one hop left behind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping
+
+import aiohttp
+from aiohttp import hdrs, web
+from multidict import CIMultiDict
+
+HOP_BY_HOP = frozenset(
+    {
+        "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection",
+        "te", "trailer", "transfer-encoding", "upgrade",
+    }
+)  # fmt: skip
+Data = bytes | aiohttp.StreamReader | AsyncIterator[bytes] | None
+"""A request's body on its way to the API server."""
+NOT_FORWARDED = frozenset({"authorization", "host", "expect", "accept-encoding"})
+"""Besides those: the credentials are ours, and what is compressed could not be looked at."""
+
+
+def tokens(headers: Mapping[str, str], name: str) -> frozenset[str]:
+    """The comma-separated, case-insensitive words of a header."""
+    return frozenset(word.strip().lower() for word in headers.get(name, "").split(",") if word.strip())
+
+
+def media_type(headers: Mapping[str, str]) -> str:
+    """The content type without its parameters; empty if there is none."""
+    return headers.get(hdrs.CONTENT_TYPE, "").partition(";")[0].strip().lower()
+
+
+def request_headers(headers: Mapping[str, str]) -> CIMultiDict[str]:
+    """What of a client's headers goes on to the API server."""
+    passed = end_to_end(headers, NOT_FORWARDED)
+    passed[hdrs.ACCEPT_ENCODING] = "identity"
+    return passed
+
+
+def end_to_end(headers: Mapping[str, str], but: frozenset[str] = frozenset()) -> CIMultiDict[str]:
+    """The headers that are meant for the other end, in order, repeated ones kept."""
+    dropped = HOP_BY_HOP | but | tokens(headers, hdrs.CONNECTION)
+    return CIMultiDict((name, value) for name, value in headers.items() if name.lower() not in dropped)
+
+
+def is_json(headers: Mapping[str, str]) -> bool:
+    return media_type(headers) == "application/json" and hdrs.CONTENT_ENCODING not in headers
+
+
+def parsed(raw: bytes) -> object:
+    """The JSON, or None if it is none."""
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+
+
+async def read_up_to(stream: aiohttp.StreamReader, limit: int) -> tuple[bytes, bool]:
+    """What there is, and whether that is all; reading stops soon after `limit` bytes."""
+    parts: list[bytes] = []
+    size = 0
+    async for part in stream.iter_any():
+        parts.append(part)
+        size += len(part)
+        if size > limit:
+            return b"".join(parts), False
+    return b"".join(parts), True
+
+
+async def rejoined(head: bytes, rest: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+    """A body of which the beginning was read already."""
+    yield head
+    async for part in rest.iter_any():
+        yield part
+
+
+def status_response(status: int, reason: str, message: str) -> web.Response:
+    """An error of the proxy's own, in the shape that Kubernetes clients print."""
+    body = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": message,
+        "reason": reason,
+        "code": status,
+    }
+    return web.json_response(body, status=status)
+
+
+def whole_response(upstream: aiohttp.ClientResponse, body: bytes) -> web.Response:
+    """An answer that was read to its end."""
+    headers = end_to_end(upstream.headers, frozenset({"content-length"}))
+    return web.Response(status=upstream.status, reason=upstream.reason, headers=headers, body=body)
+
+
+async def stream_response(
+    request: web.BaseRequest, upstream: aiohttp.ClientResponse, head: bytes = b""
+) -> web.StreamResponse:
+    """Send an answer on as it comes, each piece at once; `head` was read already."""
+    response = web.StreamResponse(
+        status=upstream.status, reason=upstream.reason, headers=end_to_end(upstream.headers)
+    )
+    await response.prepare(request)
+    try:
+        if head:
+            await response.write(head)
+        async for part in upstream.content.iter_any():
+            await response.write(part)
+        await response.write_eof()
+    except (aiohttp.ClientPayloadError, aiohttp.ClientOSError, aiohttp.ServerTimeoutError):
+        if request.transport is not None:
+            request.transport.abort()  # an answer cut short must not look complete
+    return response

@@ -1,0 +1,122 @@
+"""Dependents as they pass: the owner put into what is created, and what is owned already recognised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+from aiohttp import hdrs, web
+from multidict import CIMultiDict
+
+from runner.errors import OperatorError
+from runner.objects import GroupVersionKind, Owner
+from runner.serve import bodies, ownership
+from runner.serve.ownership import Mechanism
+from runner.serve.target import Target
+from runner.serve.upstream import Resource, Resources
+
+log = structlog.get_logger(__name__)
+
+OnDependent = Callable[[Owner, GroupVersionKind, Mechanism, str], None]
+"""Told of (whose run it is, kind of the dependent, how it names its owner, the dependent's namespace or "")."""
+
+SMALL = 64 * 1024
+INJECTED = 8 * 1024 * 1024
+"""Bodies up to this many bytes are injected; the API server itself refuses more than 3 MiB."""
+
+
+class Dependents:
+    """Knows which (owner kind, dependent kind, mechanism, namespace) were told of already."""
+
+    def __init__(
+        self,
+        discovery: Resources,
+        on_dependent: OnDependent,
+        *,
+        inject: bool,
+        watched: Callable[[GroupVersionKind], bool],
+    ) -> None:
+        self._discovery = discovery
+        self._on_dependent = on_dependent
+        self._inject = inject
+        self._watched = watched
+        self._told: set[tuple[GroupVersionKind, GroupVersionKind, Mechanism, str]] = set()
+
+    async def outgoing(
+        self, request: web.BaseRequest, target: Target | None, owner: Owner, headers: CIMultiDict[str]
+    ) -> bodies.Data:
+        """The body to send on, with the owner in it where it belongs; `headers` are changed to fit it."""
+        if not request.body_exists:
+            return None
+        resource = await self._owned_resource(request, target, owner)
+        if resource is None or target is None:
+            return await request.read() if (request.content_length or SMALL + 1) <= SMALL else request.content
+        raw, complete = await bodies.read_up_to(request.content, INJECTED)
+        if not complete:
+            return bodies.rejoined(raw, request.content)
+        return self._injected(raw, target, resource, owner, headers)
+
+    async def recognise(self, body: dict[str, Any], target: Target, owner: Owner) -> None:
+        """Tell of an object that names an owner of the requester's kind, e.g. after the operator was restarted."""
+        named = ownership.named_by(body, owner) if self._wanted(owner) else None
+        if named is None or target.subresource not in {"", "status"}:
+            return
+        resource = await self._lookup(target)
+        if resource is not None:
+            namespace = ownership.dependent_namespace(target, body, namespaced=resource.namespaced)
+            self._tell(owner, resource.gvk, named, namespace)
+
+    def might_be(self, raw: bytes) -> bool:
+        """A cheap look at an object's bytes: does it name any owner?"""
+        return any(marker in raw for marker in ownership.MARKERS)
+
+    def _wanted(self, owner: Owner) -> bool:
+        return self._inject and self._watched(owner.gvk)
+
+    async def _owned_resource(
+        self, request: web.BaseRequest, target: Target | None, owner: Owner
+    ) -> Resource | None:
+        if target is None or not ownership.may_inject(request.method, target) or not self._wanted(owner):
+            return None
+        if hdrs.CONTENT_ENCODING in request.headers:
+            return None
+        return await self._lookup(target)
+
+    async def _lookup(self, target: Target) -> Resource | None:
+        """The resource, if its objects can be owned."""
+        try:
+            resource = await self._discovery.by_plural(target.group, target.version, target.plural)
+        except (OperatorError, OSError) as error:
+            log.warning("object passed without its owner: kind not found", resource=str(target), error=str(error))
+            return None
+        return resource if resource is not None and ownership.ownable(resource) else None
+
+    def _injected(
+        self, raw: bytes, target: Target, resource: Resource, owner: Owner, headers: CIMultiDict[str]
+    ) -> bytes:
+        body = ownership.decode(raw, bodies.media_type(headers))
+        if body is None:
+            log.info("object passed without its owner: neither JSON nor YAML", kind=resource.gvk.kind)
+            return raw
+        namespace = ownership.dependent_namespace(target, body, namespaced=resource.namespaced)
+        mechanism = ownership.mechanism_for(owner, namespace)
+        try:
+            encoded = ownership.encode(ownership.inject(body, owner, mechanism))
+        except (TypeError, ValueError):
+            return raw
+        headers.popall(hdrs.CONTENT_LENGTH, None)
+        headers[hdrs.CONTENT_TYPE] = "application/json"
+        self._tell(owner, resource.gvk, mechanism, namespace)
+        return encoded
+
+    def _tell(self, owner: Owner, kind: GroupVersionKind, mechanism: Mechanism, namespace: str) -> None:
+        key = (owner.gvk, kind, mechanism, namespace)
+        if key in self._told:
+            return
+        try:
+            self._on_dependent(owner, kind, mechanism, namespace)
+        except Exception:  # a watch that cannot be started must not fail the role's request
+            log.exception("dependent could not be watched", kind=str(kind), namespace=namespace)
+        else:
+            self._told.add(key)

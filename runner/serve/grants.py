@@ -1,0 +1,106 @@
+"""Who may pass the proxy: one grant per run, refused at once when the run is over.
+
+Loopback is no border between the processes of a pod or a machine, hence the secrets.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Protocol
+
+from runner.objects import Owner
+from runner.serve.kubeconfig import basic, render, user_of
+
+
+class Connection(Protocol):
+    """What can be cut at once: an asyncio transport."""
+
+    def abort(self) -> None: ...
+
+
+@dataclass(slots=True)
+class Counts:
+    """What a run asked for: answered reads and successful writes, and the objects that these writes named."""
+
+    reads: int = 0
+    writes: int = 0
+    children: set[str] = field(default_factory=set)
+
+
+class Grant:
+    """A run's permission to pass, for as long as the context is open; `kubeconfig` is the text to hand to it."""
+
+    def __init__(self, owner: Owner, kubeconfig: str, tokens: tuple[bytes, ...], grants: set[Grant]) -> None:
+        self.owner = owner
+        self.kubeconfig = kubeconfig
+        self.counts = Counts()
+        self._tokens = tokens
+        self._grants = grants
+        self._open: set[Connection] = set()
+
+    def __enter__(self) -> Grant:
+        self._grants.add(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.revoke()
+
+    def revoke(self) -> None:
+        """Refuse what comes from now on and cut what is open."""
+        self._grants.discard(self)
+        for connection in tuple(self._open):
+            connection.abort()
+
+    @contextmanager
+    def passing(self, connection: Connection) -> Iterator[None]:
+        """Something of this grant is under way over this connection."""
+        self._open.add(connection)
+        try:
+            yield
+        finally:
+            self._open.discard(connection)
+
+    def accepts(self, token: bytes) -> bool:
+        """Takes as long for a wrong token as for a right one."""
+        return sum(hmac.compare_digest(known, token) for known in self._tokens) > 0
+
+
+class Grants:
+    """All grants of one proxy. `port` says where the proxy listens; it is asked when a grant is issued."""
+
+    def __init__(self, port: Callable[[], int]) -> None:
+        self._port = port
+        self._key = secrets.token_bytes(32)
+        self._alive: set[Grant] = set()
+        self._fenced = False
+
+    def issue(self, owner: Owner) -> Grant:
+        """A grant for one run; it is worth something once it is entered."""
+        run_secret = secrets.token_urlsafe(32)
+        owner_secret = hmac.new(self._key, owner.uid.encode(), hashlib.sha256).hexdigest()
+        text = render(owner, self._port(), owner_secret=owner_secret, run_secret=run_secret)
+        user = user_of(owner)
+        tokens = tuple(basic(user, secret).encode() for secret in (run_secret, owner_secret))
+        return Grant(owner, text, tokens, self._alive)
+
+    def find(self, authorization: str | None) -> Grant | None:
+        """The living grant that an Authorization header belongs to."""
+        scheme, _, token = (authorization or "").partition(" ")
+        if self._fenced or scheme.lower() != "basic":
+            return None
+        presented = token.strip().encode(errors="replace")
+        return next((grant for grant in self._alive if grant.accepts(presented)), None)
+
+    def refuse_all(self) -> None:
+        """Nothing passes from now on, also no later grant: somebody else may be the leader by now."""
+        self._fenced = True
+        for grant in tuple(self._alive):
+            grant.revoke()

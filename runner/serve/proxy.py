@@ -1,0 +1,181 @@
+"""The proxy on localhost that every API call of a role passes.
+
+It lets in only the runs that are under way, makes what they create a dependent of their custom resource, learns
+which changes are their own, and is the fence: what it refuses does not happen.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+
+import aiohttp
+import structlog
+from aiohttp import web
+
+from runner.errors import KubeError
+from runner.metrics import Metrics
+from runner.objects import GroupVersionKind, Owner
+from runner.serve import bodies
+from runner.serve.dependents import Dependents, OnDependent
+from runner.serve.grants import Grant, Grants
+from runner.serve.listen import loopback
+from runner.serve.ownwrites import OwnWrites, written
+from runner.serve.target import STREAMS, Target, parse_target
+from runner.serve.upgrades import is_upgrade, upgrade
+from runner.serve.upstream import Resources, Upstream
+
+log = structlog.get_logger(__name__)
+
+WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+LOOKED_AT = 4 * 1024 * 1024
+"""Answers up to this many bytes are looked into; etcd refuses objects far below it."""
+SMALL = 64 * 1024
+"""Bodies of a known length up to this many bytes pass in one piece: that is cheaper than a stream."""
+HEADER_LINE = 1024 * 1024
+WEATHER = (KubeError, aiohttp.ClientError, OSError)
+
+
+class Proxy:
+    """Listens between `start` and `stop`. `port` 0 asks for a free one; afterwards `port` is the real one.
+
+    `inject` off: owners are not put in and dependents not told of. `watched` may exclude owner kinds from both.
+    `on_dependent` is called once per owner kind, dependent kind, mechanism and namespace; it must not block.
+    """
+
+    def __init__(  # noqa: PLR0913  (what it is composed of)
+        self,
+        client: Upstream,
+        discovery: Resources,
+        *,
+        port: int,
+        inject: bool = True,
+        watched: Callable[[GroupVersionKind], bool] = lambda _: True,
+        on_dependent: OnDependent = lambda *_: None,
+        metrics: Metrics | None = None,
+    ) -> None:
+        self.port = port
+        self._client = client
+        self._dependents = Dependents(discovery, on_dependent, inject=inject, watched=watched)
+        self._metrics = metrics
+        self._grants = Grants(lambda: self.port)
+        self._own = OwnWrites()
+        self._server: web.ServerRunner | None = None
+
+    async def start(self) -> None:
+        """Raises ListenError when the port is in use."""
+        sockets = loopback(self.port)
+        self.port = sockets[0].getsockname()[1]
+        server = web.Server(
+            self._serve,
+            handler_cancellation=True,
+            access_log=None,
+            auto_decompress=False,
+            max_line_size=HEADER_LINE,
+            max_field_size=HEADER_LINE,
+        )
+        self._server = web.ServerRunner(server, shutdown_timeout=1.0)
+        await self._server.setup()
+        for listening in sockets:
+            await web.SockSite(self._server, listening).start()
+
+    async def stop(self) -> None:
+        """Cut what is open and close the port."""
+        self.refuse_all()
+        if self._server is not None:
+            await self._server.cleanup()
+
+    def grant(self, owner: Owner) -> Grant:
+        """A run's permission to pass, as a context manager; leaving it revokes. Only after `start`."""
+        return self._grants.issue(owner)
+
+    def own_write(self, uid: str, resource_version: str) -> bool:
+        """Whether a run wrote this version through the proxy, or, with an empty version, deleted the object."""
+        return self._own.has(uid, resource_version)
+
+    async def settle(self, seconds: float = 1.0) -> None:
+        """Wait for the answers of writes under way: a watch may show a change before `own_write` knows of it."""
+        await self._own.settle(seconds)
+
+    def refuse_all(self) -> None:
+        """The fence: nothing passes any more, for good."""
+        self._grants.refuse_all()
+
+    async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
+        grant = self._grants.find(request.headers.get("Authorization"))
+        if grant is None or request.transport is None:
+            return bodies.status_response(
+                401,
+                "Unauthorized",
+                "this proxy serves only Ansible runs that are under way, with their own kubeconfig",
+            )
+        started = time.monotonic()
+        with grant.passing(request.transport):
+            response = await self._pass(request, grant)
+        if self._metrics is not None:
+            self._metrics.proxied(request.method, response.status, time.monotonic() - started)
+        return response
+
+    async def _pass(self, request: web.BaseRequest, grant: Grant) -> web.StreamResponse:
+        try:
+            if is_upgrade(request.headers):
+                return await upgrade(self._client, request)
+            return await self._forward(request, grant)
+        except WEATHER as error:
+            log.warning(
+                "request of a run not answered", method=request.method, path=request.path, error=str(error)
+            )
+            return bodies.status_response(502, "BadGateway", f"the API server cannot be reached: {error}")
+
+    async def _forward(self, request: web.BaseRequest, grant: Grant) -> web.StreamResponse:
+        if request.headers.get("Expect", "").lower() == "100-continue":
+            await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        target = parse_target(request.raw_path)
+        headers = bodies.request_headers(request.headers)
+        data = await self._dependents.outgoing(request, target, grant.owner, headers)
+        with self._noted(request.method):
+            opened = self._client.open(request.method, request.raw_path, headers=headers, data=data)
+            async with opened as upstream:
+                return await self._answer(request, target, upstream, grant)
+
+    def _noted(self, method: str) -> AbstractContextManager[None]:
+        return self._own.under_way() if method in WRITES else nullcontext()
+
+    async def _answer(
+        self, request: web.BaseRequest, target: Target | None, upstream: aiohttp.ClientResponse, grant: Grant
+    ) -> web.StreamResponse:
+        write = request.method in WRITES
+        grant.counts.reads += not write
+        if target is not None and _worth_a_look(request.method, target, upstream):
+            body, complete = await bodies.read_up_to(upstream.content, LOOKED_AT)
+            if not complete:
+                return await bodies.stream_response(request, upstream, body)
+            await self._look(request.method, target, body, grant)
+            return bodies.whole_response(upstream, body)
+        grant.counts.writes += write and upstream.ok
+        if request.method != "HEAD" and upstream.content_length is not None and upstream.content_length <= SMALL:
+            return bodies.whole_response(upstream, await upstream.read())
+        return await bodies.stream_response(request, upstream)
+
+    async def _look(self, method: str, target: Target, raw: bytes, grant: Grant) -> None:
+        """Learn from an answer: own writes, and dependents that are there already."""
+        write = method in WRITES
+        if not write and not self._dependents.might_be(raw):
+            return
+        body = bodies.parsed(raw)
+        if write:
+            grant.counts.writes += 1
+            for uid, version in written(method, body):
+                self._own.add(uid, version)
+                if uid != grant.owner.uid:
+                    grant.counts.children.add(uid)
+        if isinstance(body, dict) and method != "DELETE":
+            await self._dependents.recognise(body, target, grant.owner)
+
+
+def _worth_a_look(method: str, target: Target, upstream: aiohttp.ClientResponse) -> bool:
+    """A successful write that was meant, or the read of one object."""
+    if target.watch or target.dry_run or target.subresource in STREAMS or not upstream.ok:
+        return False
+    return bodies.is_json(upstream.headers) and (method in WRITES or (method == "GET" and target.name != ""))

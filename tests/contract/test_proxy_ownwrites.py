@@ -1,0 +1,113 @@
+"""The proxy knows which changes the runs made themselves, and counts."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from tests.contract.standin import OWNER, Answer, Bench
+
+PATH = "/api/v1/namespaces/shop/configmaps/c"
+META = {"uid": "u1", "resourceVersion": "7"}
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH"])
+async def test_what_a_run_writes_is_its_own(bench: Bench, method: str) -> None:
+    await wrote(bench, method, PATH, {"kind": "ConfigMap", "metadata": META})
+    assert bench.proxy.own_write("u1", "7")
+    assert not bench.proxy.own_write("u1", "8")
+    assert not bench.proxy.own_write("u1", "")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"kind": "Status", "status": "Success", "details": {"name": "c", "uid": "u1"}},
+        {"kind": "ConfigMap", "metadata": META},
+        {"kind": "ConfigMapList", "metadata": {}, "items": [{"metadata": META}]},
+    ],
+)
+async def test_what_a_run_deletes_is_its_own(bench: Bench, body: dict[str, Any]) -> None:
+    await wrote(bench, "DELETE", PATH, body)
+    assert bench.proxy.own_write("u1", "")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("GET", PATH, 200), ("PUT", PATH, 409), ("PATCH", PATH + "?dryRun=All", 200), ("GET", PATH[:-2], 200)],
+)
+async def test_what_was_not_written_is_nobodys(bench: Bench, method: str, path: str, status: int) -> None:
+    await wrote(bench, method, path, {"kind": "ConfigMap", "metadata": META}, status)
+    assert not bench.proxy.own_write("u1", "7")
+
+
+async def test_an_own_write_is_known_before_the_run_sees_the_answers_end(bench: Bench) -> None:
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        await response.prepare(request)
+        await response.write(b'{"metadata": {"uid": "u1",')
+        assert not bench.proxy.own_write("u1", "7")
+        await response.write(b' "resourceVersion": "7"}}')
+        return response
+
+    bench.answer = answer
+    with bench.proxy.grant(OWNER) as grant:
+        headers = bench.headers(grant)
+        async with bench.session.put(bench.url + PATH, data=b"{}", headers=headers) as got:
+            assert bench.proxy.own_write("u1", "7")
+            assert await got.json() == {"metadata": META}
+
+
+async def test_settling_waits_for_the_answer_to_a_write_under_way(bench: Bench) -> None:
+    arrived, go_on = asyncio.Event(), asyncio.Event()
+
+    async def answer(_: web.BaseRequest) -> web.StreamResponse:
+        arrived.set()
+        await go_on.wait()
+        return web.json_response({"metadata": META})
+
+    bench.answer = answer
+    with bench.proxy.grant(OWNER) as grant:
+        write = asyncio.create_task(bench.ask("PUT", PATH, grant, data=b"{}"))
+        await arrived.wait()
+        settled = asyncio.create_task(bench.proxy.settle(5))
+        go_on.set()
+        await settled
+        assert bench.proxy.own_write("u1", "7")
+        await write
+
+
+async def test_an_answer_too_long_to_look_at_still_passes_whole(bench: Bench) -> None:
+    body = {"kind": "ConfigMap", "metadata": META, "data": {"a": "x" * 5_000_000}}
+    bench.answer = answering(body, 200)
+    with bench.proxy.grant(OWNER) as grant:
+        reply = await bench.ask("PUT", PATH, grant, data=b"{}")
+    assert len(reply.body) > 5_000_000
+    assert not bench.proxy.own_write("u1", "7")
+
+
+async def test_a_grant_counts_reads_writes_and_the_objects_touched(bench: Bench) -> None:
+    metas = [META, META, {"uid": "u2", "resourceVersion": "1"}, {"uid": OWNER.uid, "resourceVersion": "9"}]
+    with bench.proxy.grant(OWNER) as grant:
+        for meta in metas:
+            bench.answer = answering({"metadata": meta}, 200)
+            await bench.ask("PATCH", PATH, grant, data=b"{}")
+        await bench.ask("GET", PATH, grant)
+        await bench.ask("GET", "/version", grant)
+    assert (grant.counts.reads, grant.counts.writes, grant.counts.children) == (2, 4, {"u1", "u2"})
+
+
+async def wrote(bench: Bench, method: str, path: str, body: dict[str, Any], status: int = 200) -> None:
+    bench.answer = answering(body, status)
+    with bench.proxy.grant(OWNER) as grant:
+        await bench.ask(method, path, grant)
+
+
+def answering(body: dict[str, Any], status: int) -> Answer:
+    async def answer(_: web.BaseRequest) -> web.StreamResponse:
+        return web.json_response(body, status=status)
+
+    return answer

@@ -1,0 +1,384 @@
+"""The reflector's contract: whatever the API server or the network does, the Store becomes right again."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from runner.kube.client import Client
+from runner.kube.discovery import Discovery
+from runner.kube.reflector import Change, Pace, Phase, Reflector, What
+from runner.objects import GroupVersionKind
+from tests.fixtures.apiserver import (
+    ApiServer,
+    Drop,
+    Stream,
+    bookmark,
+    error_event,
+    event,
+    failure,
+    listing,
+    serves,
+    serving,
+    thing,
+)
+from tests.fixtures.kubeclock import FakeClock, eventually
+
+GVK = GroupVersionKind("cache.example.com", "v1", "Memcached")
+ROOT = "/apis/cache.example.com/v1"
+THINGS = f"{ROOT}/memcacheds"
+QUICK = Pace(watch=(0.0, 0.0), margin=0.1)
+
+
+@dataclass
+class Scene:
+    """A scripted server and one reflector that watches it."""
+
+    server: ApiServer
+    client: Client
+    time: FakeClock
+    token: Path
+    changes: list[Change] = field(default_factory=list)
+
+    def reflector(self, namespace: str = "", pace: Pace | None = None) -> Reflector:
+        clock = self.time.clock()
+        discovery = Discovery(self.client, clock)
+        return Reflector(self.client, discovery, GVK, namespace, self.changes.append, pace=pace, clock=clock)
+
+    def told(self) -> list[tuple[What, str]]:
+        return [(change.what, _name(change)) for change in self.changes]
+
+    async def until_told(self, *expected: tuple[What, str]) -> None:
+        """Waits for as many changes as expected, and compares."""
+        with contextlib.suppress(TimeoutError):
+            await eventually(lambda: len(self.changes) >= len(expected))
+        assert self.told() == list(expected)
+
+    def versions(self) -> list[str]:
+        """From which resourceVersion each watch began."""
+        return [asked.query["resourceVersion"] for asked in self.server.seen("watch", THINGS)]
+
+
+def _name(change: Change) -> str:
+    meta = change.new or change.old
+    assert meta is not None
+    return meta.name
+
+
+@pytest.fixture
+async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
+    token = tmp_path / "token"
+    token.write_text("first")
+    time = FakeClock()
+    async with serving() as server:
+        server.on("get", ROOT, serves(("memcacheds", "Memcached")))
+        server.on("watch", THINGS, Stream())
+        config = server.kubeconfig(tmp_path / "config", user={"tokenFile": "token"})
+        client = await Client.connect(str(config), clock=time.clock())
+        try:
+            yield Scene(server, client, time, token)
+        finally:
+            await client.close()
+
+
+@contextlib.asynccontextmanager
+async def running(reflector: Reflector) -> AsyncIterator[None]:
+    task = asyncio.create_task(reflector.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def test_lists_in_pages_and_watches_metadata_only_from_where_the_list_ended(scene: Scene) -> None:
+    scene.server.on(
+        "get", THINGS, listing([thing("a")], "7", more="next"), listing([thing("b", 2)], "7"), failure(500)
+    )
+    async with running(reflector := scene.reflector()):
+        await eventually(lambda: scene.server.count("watch"))
+        first, second = scene.server.seen("get", THINGS)
+        watch = scene.server.seen("watch")[0]
+    assert reflector.synced.is_set()
+    assert [meta.name for meta in reflector.store] == ["a", "b"]
+    assert all(change.listed for change in scene.changes)
+    assert (first.query["limit"], second.query["continue"]) == ("500", "next")
+    assert "PartialObjectMetadataList;" in first.headers["Accept"]
+    assert "PartialObjectMetadata;" in watch.headers["Accept"]
+    assert watch.query == {
+        "watch": "true", "allowWatchBookmarks": "true", "resourceVersion": "7", "timeoutSeconds": "480"
+    }  # fmt: skip
+
+
+async def test_a_namespace_is_watched_alone(scene: Scene) -> None:
+    path = f"{ROOT}/namespaces/ns/memcacheds"
+    scene.server.on("get", path, listing([thing("a")]))
+    scene.server.on("watch", path, Stream())
+    async with running(scene.reflector("ns")):
+        await eventually(lambda: scene.server.count("watch", path))
+    await scene.until_told((What.ADDED, "a"))
+
+
+async def test_tells_additions_updates_and_deletions_with_the_old_and_the_new(scene: Scene) -> None:
+    scene.server.on("get", THINGS, listing([thing("a")]))
+    scene.server.on(
+        "watch",
+        THINGS,
+        Stream(
+            event("ADDED", thing("b", 101)),
+            event("MODIFIED", thing("a", 102, generation=2)),
+            event("DELETED", thing("b", 103)),
+        ),
+    )
+    async with running(reflector := scene.reflector()):
+        await scene.until_told((What.ADDED, "a"), (What.ADDED, "b"), (What.UPDATED, "a"), (What.GONE, "b"))
+    updated, gone = scene.changes[2:]
+    assert not scene.changes[1].listed
+    assert updated.old is not None
+    assert updated.new is not None
+    assert (updated.old.resource_version, updated.new.generation) == ("1", 2)
+    assert gone.new is None
+    assert len(reflector.store) == 1
+    assert reflector.store.get("ns", "b") is None
+
+
+async def test_an_event_that_was_known_already_is_no_news(scene: Scene) -> None:
+    scene.server.on("get", THINGS, listing([thing("a", 5)]))
+    scene.server.on("watch", THINGS, Stream(event("ADDED", thing("a", 5)), event("ADDED", thing("b", 6))))
+    async with running(scene.reflector()):
+        await scene.until_told((What.ADDED, "a"), (What.ADDED, "b"))
+
+
+async def test_a_deletion_in_a_410_gap_is_told(scene: Scene) -> None:
+    scene.server.on(
+        "get", THINGS, listing([thing("a"), thing("b"), thing("c")]), listing([thing("a"), thing("b", 9)])
+    )
+    scene.server.on("watch", THINGS, Stream(error_event(410, "Expired"), then="end"), Stream())
+    async with running(scene.reflector()):
+        await scene.until_told(
+            (What.ADDED, "a"), (What.ADDED, "b"), (What.ADDED, "c"), (What.UPDATED, "b"), (What.GONE, "c")
+        )
+
+
+async def test_410_as_the_answer_to_a_watch_lists_anew(scene: Scene) -> None:
+    scene.server.on("get", THINGS, listing([thing("a")]), listing([], "200"))
+    scene.server.on("watch", THINGS, failure(410, "Expired"), Stream())
+    async with running(scene.reflector()):
+        await eventually(lambda: scene.versions() == ["100", "200"])
+    await scene.until_told((What.ADDED, "a"), (What.GONE, "a"))
+
+
+async def test_the_same_name_with_another_uid_is_another_object(scene: Scene) -> None:
+    scene.server.on("get", THINGS, listing([thing("a", uid="one")]), listing([thing("a", 9, uid="two")]))
+    scene.server.on("watch", THINGS, failure(410), Stream())
+    async with running(scene.reflector()):
+        await scene.until_told((What.ADDED, "a"), (What.GONE, "a"), (What.ADDED, "a"))
+    assert scene.changes[1].old is not None
+    assert scene.changes[1].old.uid == "one"
+
+
+async def test_an_expired_list_begins_anew_and_forgets_nothing(scene: Scene) -> None:
+    scene.server.on(
+        "get",
+        THINGS,
+        listing([thing("a")], "7", more="next"),
+        failure(410, "Expired"),
+        listing([thing("a")], "8", more="next"),
+        listing([thing("b")], "8"),
+    )
+    async with running(scene.reflector()):
+        await eventually(lambda: scene.versions() == ["8"])
+    await scene.until_told((What.ADDED, "a"), (What.ADDED, "b"))
+
+
+@pytest.mark.parametrize(
+    ("trouble", "resumes_from"),
+    [
+        (Stream(bookmark(150), error_event(500, "InternalError"), then="end"), "200"),
+        (Stream(bookmark(150), error_event(429, "TooManyRequests"), then="end"), "150"),
+        (Stream(bookmark(150), b'{"type":"ADDED","obj', then="cut"), "150"),
+        (Stream(bookmark(150), b'{"type":"ADDED","obj', then="end"), "150"),
+        (Stream(bookmark(150), b"not json\n", then="end"), "200"),
+        (Stream(bookmark(150), b'{"type":"ADDED","object":{}}\n', then="end"), "200"),
+        (Stream(bookmark(150), then="end"), "150"),
+        (failure(500), "100"),
+        (failure(429), "100"),
+        (failure(401), "100"),
+        (failure(403), "100"),
+    ],
+    ids=[
+        "error event 500", "error event 429", "cut mid-line", "ended mid-line", "not JSON", "no metadata",
+        "ended early", "HTTP 500", "HTTP 429", "HTTP 401", "HTTP 403",
+    ],
+)  # fmt: skip
+async def test_weather_is_survived(scene: Scene, trouble: Stream, resumes_from: str) -> None:
+    scene.server.on("get", THINGS, listing([thing("a")], "100"), listing([thing("a")], "200"))
+    scene.server.on("watch", THINGS, trouble, Stream(event("ADDED", thing("b", 300))))
+    async with running(reflector := scene.reflector()):
+        await scene.until_told((What.ADDED, "a"), (What.ADDED, "b"))
+        assert reflector.phase is Phase.WATCHING
+    assert scene.versions()[-1] == resumes_from
+    assert scene.time.slept
+    assert reflector.restarts == 1
+
+
+async def test_a_server_that_hangs_up_is_called_again(scene: Scene) -> None:
+    scene.server.on("get", THINGS, listing([]))
+    scene.server.on("watch", THINGS, Drop(), Drop(), Drop(), Stream(event("ADDED", thing("a", 101))))
+    async with running(reflector := scene.reflector()):
+        await scene.until_told((What.ADDED, "a"))
+    assert reflector.restarts
+    assert set(scene.versions()) == {"100"}
+
+
+async def test_a_line_that_falls_silent_is_given_up(scene: Scene) -> None:
+    scene.server.on("get", THINGS, listing([]))
+    scene.server.on("watch", THINGS, Stream(bookmark(150), then="hang"), Stream(event("ADDED", thing("a", 160))))
+    async with running(scene.reflector(pace=QUICK)):
+        await scene.until_told((What.ADDED, "a"))
+    assert scene.versions()[:2] == ["100", "150"]
+
+
+async def test_a_server_that_asks_for_time_gets_it(scene: Scene) -> None:
+    scene.server.on("get", THINGS, failure(429, "TooManyRequests", Retry_After="17"), listing([]))
+    async with running(scene.reflector()):
+        await eventually(lambda: scene.server.count("watch"))
+    assert scene.time.slept == [17.0]
+
+
+async def test_watches_that_end_at_once_do_not_make_it_spin(scene: Scene) -> None:
+    scene.server.on("get", THINGS, listing([]))
+    scene.server.on("watch", THINGS, Stream(then="end"))
+    async with running(scene.reflector()):
+        await eventually(lambda: scene.time.elapsed > 600)
+    assert scene.server.count("watch") < 35
+    assert scene.server.count("get", THINGS) == 1
+    assert max(scene.time.slept) == 30.0
+    assert min(scene.time.slept) == 0.1
+
+
+async def test_a_list_that_always_works_before_a_watch_that_never_does_makes_it_no_hastier(scene: Scene) -> None:
+    scene.server.on("get", THINGS, listing([]))
+    scene.server.on("watch", THINGS, failure(410, "Expired"))
+    async with running(scene.reflector()):
+        await eventually(lambda: scene.time.elapsed > 600)
+    assert len(scene.server.asked) < 70
+
+
+async def test_a_watch_that_held_makes_the_next_trouble_the_first(scene: Scene) -> None:
+    scene.server.on("get", THINGS, listing([]))
+    good = Stream(event("ADDED", thing("a", 101)), then="hang")
+    scene.server.on("watch", THINGS, *[Stream(then="end")] * 5, good, Stream())
+    async with running(scene.reflector()):
+        await scene.until_told((What.ADDED, "a"))
+        scene.time.time += 60
+        good.send(error_event(429))
+        await eventually(lambda: scene.server.count("watch") == 7)
+    assert scene.time.slept == [0.1, 0.2, 0.4, 0.8, 1.6, 0.1]
+
+
+async def test_a_version_that_is_refused_again_and_again_is_given_up(scene: Scene) -> None:
+    scene.server.on("get", THINGS, listing([], "100"), listing([], "200"))
+    scene.server.on("watch", THINGS, *[failure(500)] * 5, Stream())
+    async with running(scene.reflector()):
+        await eventually(lambda: scene.versions() == [*["100"] * 5, "200"])
+
+
+async def test_an_absent_kind_is_noticed_when_it_comes(scene: Scene) -> None:
+    absent, present = failure(404, "NotFound"), serves(("memcacheds", "Memcached"))
+    scene.server.on("get", ROOT, absent, absent, present)
+    scene.server.on("get", THINGS, listing([thing("a")]))
+    with capture_logs() as logs:
+        async with running(reflector := scene.reflector()):
+            await eventually(lambda: reflector.phase is Phase.ABSENT)
+            assert not reflector.synced.is_set()
+            await scene.until_told((What.ADDED, "a"))
+            await eventually(lambda: reflector.phase is Phase.WATCHING)
+    assert scene.time.slept == [10.0, 10.0]
+    warnings = [line for line in logs if line["log_level"] == "warning"]
+    assert len(warnings) == 1
+    assert "CustomResourceDefinition" in warnings[0]["todo"]
+
+
+async def test_a_kind_that_is_deleted_takes_its_objects_with_it(scene: Scene) -> None:
+    first = Stream(then="hang")
+    scene.server.on("get", THINGS, listing([thing("a"), thing("b")]), failure(404))
+    scene.server.on("watch", THINGS, first, failure(404))
+    async with running(reflector := scene.reflector()):
+        await eventually(lambda: reflector.phase is Phase.WATCHING)
+        scene.server.on("get", ROOT, failure(404))
+        first.send(error_event(429))
+        await scene.until_told((What.ADDED, "a"), (What.ADDED, "b"), (What.GONE, "a"), (What.GONE, "b"))
+        await eventually(lambda: reflector.phase is Phase.ABSENT)
+    assert len(reflector.store) == 0
+
+
+async def test_a_stray_404_while_the_kind_is_still_served_is_no_deletion(scene: Scene) -> None:
+    scene.server.on("get", THINGS, listing([thing("a")]))
+    scene.server.on("watch", THINGS, failure(404), Stream(event("ADDED", thing("b", 101))))
+    async with running(scene.reflector()):
+        await scene.until_told((What.ADDED, "a"), (What.ADDED, "b"))
+
+
+async def test_a_forbidden_kind_is_polled_with_patience_until_it_is_allowed(scene: Scene) -> None:
+    no = failure(403, "Forbidden", "memcacheds is forbidden")
+    scene.server.on("get", THINGS, no, no, no, no, no, listing([thing("a")]))
+    with capture_logs() as logs:
+        async with running(reflector := scene.reflector()):
+            await eventually(lambda: reflector.phase is Phase.FORBIDDEN)
+            await scene.until_told((What.ADDED, "a"))
+    assert scene.time.slept == [10.0, 20.0, 40.0, 60.0, 60.0]
+    warnings = [line for line in logs if line["log_level"] == "warning"]
+    assert len(warnings) == 1
+    assert "list memcacheds" in warnings[0]["todo"]
+    assert 'apiGroups: ["cache.example.com"], resources: ["memcacheds"]' in warnings[0]["todo"]
+
+
+async def test_an_object_of_megabytes_passes(scene: Scene) -> None:
+    huge = thing("a", 101, annotations={"note": "x" * 3_000_000})
+    scene.server.on("get", THINGS, listing([]))
+    scene.server.on("watch", THINGS, Stream(event("ADDED", huge), event("ADDED", thing("b", 102))))
+    async with running(reflector := scene.reflector()):
+        await scene.until_told((What.ADDED, "a"), (What.ADDED, "b"))
+    meta = reflector.store.get("ns", "a")
+    assert meta is not None
+    assert meta.annotations[0][1].startswith("sha256:")
+
+
+async def test_a_rotated_token_is_read_again(scene: Scene) -> None:
+    scene.server.tokens = {"first"}
+    good = Stream(then="hang")
+    scene.server.on("get", THINGS, listing([]))
+    scene.server.on("watch", THINGS, good, Stream(event("ADDED", thing("a", 101))))
+    async with running(reflector := scene.reflector()):
+        await eventually(lambda: reflector.phase is Phase.WATCHING)
+        scene.server.tokens = {"second"}
+        scene.token.write_text("second")
+        scene.time.time += 10
+        good.send(error_event(429))
+        await scene.until_told((What.ADDED, "a"))
+    assert scene.server.count("watch") == 3
+
+
+async def test_a_listener_that_fails_does_not_end_the_watch(scene: Scene) -> None:
+    scene.server.on("get", THINGS, listing([thing("a")]))
+    scene.server.on("watch", THINGS, Stream(event("ADDED", thing("b", 101))))
+
+    def fail(change: Change) -> None:
+        scene.changes.append(change)
+        raise RuntimeError("as scripted")
+
+    clock = scene.time.clock()
+    reflector = Reflector(scene.client, Discovery(scene.client, clock), GVK, "", fail, clock=clock)
+    with capture_logs() as logs:
+        async with running(reflector):
+            await scene.until_told((What.ADDED, "a"), (What.ADDED, "b"))
+    assert reflector.restarts == 0
+    assert sum(line["log_level"] == "error" for line in logs) == 2

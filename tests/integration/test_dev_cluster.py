@@ -1,0 +1,170 @@
+"""What a started control plane can do: pods, Jobs, tokens and rights, as in a real cluster."""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+import stat
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import yaml
+
+from runner.dev.api import Api
+from runner.dev.controlplane import ControlPlane
+
+pytestmark = pytest.mark.cluster
+
+DEADLINE = 30.0
+POD_SPEC = {"containers": [{"name": "main", "image": "registry.invalid/main"}]}
+
+
+def eventually(what: str, met: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + DEADLINE
+    while not met():
+        assert time.monotonic() < deadline, f"{what}: not within {DEADLINE:.0f} s"
+        time.sleep(0.05)
+
+
+def create(admin: Api, path: str, body: dict[str, Any]) -> Any:
+    status, answer = admin.call("POST", path, body)
+    assert status == 201, answer
+    return answer
+
+
+def create_deployment(admin: Api, namespace: str, replicas: int) -> None:
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": POD_SPEC}
+    spec = {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+    create(
+        admin,
+        f"/apis/apps/v1/namespaces/{namespace}/deployments",
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec},
+    )
+
+
+def create_service_account(admin: Api, namespace: str, name: str) -> str:
+    """Make the account and return a token for it."""
+    accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
+    create(admin, accounts, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}})
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"audiences": []}}
+    return str(create(admin, f"{accounts}/{name}/token", request)["status"]["token"])
+
+
+def get_with_token(plane: ControlPlane, token: str, path: str) -> int:
+    server = yaml.safe_load(plane.kubeconfig.read_text())["clusters"][0]["cluster"]
+    authority = base64.b64decode(server["certificate-authority-data"]).decode()
+    request = urllib.request.Request(f"{server['server']}{path}", headers={"Authorization": f"Bearer {token}"})
+    try:
+        with urllib.request.urlopen(request, context=ssl.create_default_context(cadata=authority)) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        error.close()
+        return error.code
+
+
+def pods(admin: Api, namespace: str) -> list[dict[str, Any]]:
+    status, answer = admin.call("GET", f"/api/v1/namespaces/{namespace}/pods")
+    assert status == 200, answer
+    return list(answer["items"])
+
+
+def test_pods_of_a_deployment_become_ready(admin: Api, namespace: str) -> None:
+    create_deployment(admin, namespace, replicas=3)
+
+    def ready() -> bool:
+        _, answer = admin.call("GET", f"/apis/apps/v1/namespaces/{namespace}/deployments/web")
+        return bool(answer.get("status", {}).get("readyReplicas") == 3)
+
+    eventually("three ready replicas", ready)
+    assert {pod["status"]["phase"] for pod in pods(admin, namespace)} == {"Running"}
+
+
+def test_pod_of_a_job_completes_by_itself(admin: Api, namespace: str) -> None:
+    template = {"spec": POD_SPEC | {"restartPolicy": "Never"}}
+    jobs = f"/apis/batch/v1/namespaces/{namespace}/jobs"
+    body = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "once"}, "spec": {"template": template}}
+    create(admin, jobs, body)
+
+    eventually(
+        "the Job has succeeded",
+        lambda: bool(admin.call("GET", f"{jobs}/once")[1].get("status", {}).get("succeeded") == 1),
+    )
+
+
+def test_pod_without_a_job_keeps_running(admin: Api, namespace: str) -> None:
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"}, "spec": POD_SPEC}
+    create(admin, f"/api/v1/namespaces/{namespace}/pods", body)
+    eventually("the pod runs", lambda: pods(admin, namespace)[0]["status"].get("phase") == "Running")
+
+    conditions = {c["type"]: c["status"] for c in pods(admin, namespace)[0]["status"]["conditions"]}
+    assert conditions["Ready"] == "True"
+
+
+def test_pods_of_a_deleted_deployment_go(admin: Api, namespace: str) -> None:
+    create_deployment(admin, namespace, replicas=2)
+    eventually("two pods", lambda: len(pods(admin, namespace)) == 2)
+
+    admin.call("DELETE", f"/apis/apps/v1/namespaces/{namespace}/deployments/web")
+
+    eventually("no pods", lambda: not pods(admin, namespace))
+
+
+def test_node_renews_its_lease(admin: Api) -> None:
+    lease = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/node-1"
+    before = admin.call("GET", lease)[1]["spec"]["renewTime"]
+
+    # The node stays Ready for as long as this goes on.
+    eventually("the lease is renewed", lambda: bool(admin.call("GET", lease)[1]["spec"]["renewTime"] != before))
+
+
+def test_kubeconfig_is_for_its_owner_only(control_plane: ControlPlane) -> None:
+    assert stat.S_IMODE(control_plane.kubeconfig.stat().st_mode) == 0o600
+
+
+def test_kubeconfig_verifies_the_server(control_plane: ControlPlane) -> None:
+    cluster = yaml.safe_load(control_plane.kubeconfig.read_text())["clusters"][0]["cluster"]
+
+    assert set(cluster) == {"server", "certificate-authority-data"}
+    assert cluster["server"].startswith("https://127.0.0.1:")
+
+
+def test_token_without_a_role_is_refused(admin: Api, control_plane: ControlPlane, namespace: str) -> None:
+    token = create_service_account(admin, namespace, "nobody")
+
+    assert get_with_token(control_plane, token, f"/api/v1/namespaces/{namespace}/configmaps") == 403
+
+
+def test_token_with_a_role_may_do_what_the_role_says(
+    admin: Api, control_plane: ControlPlane, namespace: str
+) -> None:
+    token = create_service_account(admin, namespace, "reader")
+    subject = {"kind": "ServiceAccount", "name": "reader", "namespace": namespace}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"}
+    create(
+        admin,
+        f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/rolebindings",
+        {"kind": "RoleBinding", "metadata": {"name": "reader"}, "roleRef": role, "subjects": [subject]},
+    )
+
+    # The API server learns of a new binding by its own watch.
+    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    eventually("the role is granted", lambda: get_with_token(control_plane, token, path) == 200)
+    assert get_with_token(control_plane, token, "/api/v1/nodes") == 403
+
+
+def test_made_up_token_is_not_accepted(control_plane: ControlPlane) -> None:
+    assert get_with_token(control_plane, "made-up", "/api/v1/nodes") == 401
+
+
+def test_audit_log_tells_who_did_what(admin: Api, control_plane: ControlPlane, namespace: str) -> None:
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "audited"}}
+    create(admin, f"/api/v1/namespaces/{namespace}/configmaps", body)
+
+    events = [json.loads(line) for line in control_plane.audit_log.read_text().splitlines()]
+    mine = [e for e in events if e["verb"] == "create" and e.get("objectRef", {}).get("name") == "audited"]
+    assert [event["user"]["username"] for event in mine] == ["kubernetes-admin"]

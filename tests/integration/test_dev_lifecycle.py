@@ -1,0 +1,279 @@
+"""Starting, stopping, and everything that can be left behind in between."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from runner.dev import controlplane, processes
+from runner.dev.binaries import Programs, find_programs
+from runner.dev.components import NAMES, AuditLevel, Options
+from runner.dev.controlplane import ControlPlane
+from runner.dev.layout import HOST, Ports, choose_ports
+from runner.dev.processes import Process
+from runner.errors import ComponentError, DevError
+
+pytestmark = pytest.mark.cluster
+
+DEADLINE = 60.0
+CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
+
+
+@pytest.fixture
+def plane(tmp_path: Path) -> Iterator[ControlPlane]:
+    """Not started yet; nothing of it is left after the test."""
+    plane = ControlPlane(tmp_path / "plane")
+    yield plane
+    plane.stop(delete=True)
+
+
+def running(plane: ControlPlane) -> dict[str, Process]:
+    return {status.name: status.process for status in plane.status() if status.process is not None}
+
+
+def none_alive(wanted: dict[str, Process]) -> bool:
+    return not any(processes.alive(process) for process in wanted.values())
+
+
+def put_configmap(plane: ControlPlane, name: str) -> None:
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
+    assert plane.api().call("POST", CONFIGMAPS, body)[0] == 201
+
+
+def has_configmap(plane: ControlPlane, name: str) -> bool:
+    return plane.api().call("GET", f"{CONFIGMAPS}/{name}")[0] == 200
+
+
+def with_program(directory: Path, name: str, script: str) -> Callable[[], Programs]:
+    """The usual programs, but for one, which is a shell script."""
+    file = directory / name
+    file.write_text(f"#!/bin/sh\n{script}\n")
+    file.chmod(0o755)
+    return lambda: Programs({**find_programs().paths, name: file})
+
+
+def test_nothing_is_left_after_a_stop(plane: ControlPlane) -> None:
+    plane.start()
+    before = running(plane)
+    assert set(before) == set(NAMES)
+
+    plane.stop()
+
+    assert none_alive(before)
+    assert not plane.layout.directory.exists()
+
+
+def test_starting_what_runs_changes_nothing(plane: ControlPlane) -> None:
+    assert plane.start()
+    before = running(plane)
+
+    assert not ControlPlane(plane.layout.directory).start()
+
+    assert running(plane) == before
+
+
+def test_stopping_what_never_ran_is_no_error(plane: ControlPlane) -> None:
+    assert not plane.stop()
+
+
+def test_several_run_side_by_side(plane: ControlPlane, control_plane: ControlPlane) -> None:
+    plane.start()
+    put_configmap(plane, "only-here")
+
+    assert has_configmap(plane, "only-here")
+    assert not has_configmap(control_plane, "only-here")
+
+
+def test_ending_one_leaves_the_other_alone(plane: ControlPlane, control_plane: ControlPlane) -> None:
+    plane.start()
+
+    plane.stop()
+
+    assert set(running(control_plane)) == set(NAMES)
+
+
+def test_nothing_listens_beyond_the_loopback(control_plane: ControlPlane) -> None:
+    # /proc/net/tcp: local address and port in hex, 0A is LISTEN, then the socket's inode.
+    inodes = {
+        link.readlink().name
+        for process in running(control_plane).values()
+        for link in Path(f"/proc/{process.pid}/fd").iterdir()
+        if link.is_symlink() and link.readlink().name.startswith("socket:")
+    }
+    lines = [
+        line.split()
+        for table in ("tcp", "tcp6")
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]
+    ]
+    addresses = {
+        fields[1].split(":")[0] for fields in lines if fields[3] == "0A" and f"socket:[{fields[9]}]" in inodes
+    }
+    assert addresses == {"0100007F"}
+
+
+def test_kept_data_is_there_again_after_a_restart(tmp_path: Path) -> None:
+    plane = ControlPlane(tmp_path / "plane", Options(keep=True))
+    plane.start()
+    try:
+        kubeconfig = plane.kubeconfig.read_text()
+        put_configmap(plane, "kept")
+
+        plane.stop()
+        assert none_alive(running(plane))
+        # Kept once, kept until deleted: also when the next start does not say so.
+        ControlPlane(tmp_path / "plane").start()
+
+        assert has_configmap(plane, "kept")
+        assert plane.kubeconfig.read_text() == kubeconfig
+    finally:
+        plane.stop(delete=True)
+    assert not (tmp_path / "plane").exists()
+
+
+def test_data_is_thrown_away_unless_kept(plane: ControlPlane) -> None:
+    plane.start()
+    put_configmap(plane, "gone")
+    plane.stop()
+
+    plane.start()
+
+    assert not has_configmap(plane, "gone")
+
+
+def test_there_is_no_audit_log_unless_asked(plane: ControlPlane) -> None:
+    plane.start()
+
+    assert not plane.audit_log.exists()
+
+
+def test_audit_log_holds_as_much_as_asked(tmp_path: Path) -> None:
+    with ControlPlane(tmp_path / "plane", Options(audit=AuditLevel.REQUEST)) as plane:
+        put_configmap(plane, "with-its-body")
+
+        assert '"requestObject":{"kind":"ConfigMap"' in plane.audit_log.read_text()
+
+
+def test_other_files_in_the_directory_stay(plane: ControlPlane) -> None:
+    plane.layout.directory.mkdir()
+    (plane.layout.directory / "notes.txt").write_text("mine")
+    plane.start()
+
+    plane.stop()
+
+    assert [file.name for file in plane.layout.directory.iterdir()] == ["notes.txt"]
+
+
+def test_half_of_a_set_is_replaced_by_a_whole_one(plane: ControlPlane) -> None:
+    plane.start()
+    before = running(plane)
+    plane.stop_component("kube-apiserver")
+
+    assert plane.start()
+
+    assert none_alive(before)
+    assert set(running(plane)) == set(NAMES)
+
+
+def test_record_of_a_process_that_is_not_ours_ends_nobody(plane: ControlPlane) -> None:
+    plane.layout.run.mkdir(parents=True)
+    stranger = subprocess.Popen(["/bin/sleep", "300"])
+    try:
+        # Our record of a pid that has since been given to somebody else: another start time.
+        fields = Path(f"/proc/{stranger.pid}/stat").read_text().split(" ")
+        fields[21] = "1"
+        plane.layout.record("etcd").write_text(" ".join(fields))
+
+        plane.start()
+
+        assert stranger.poll() is None
+    finally:
+        stranger.kill()
+        stranger.wait()
+
+
+@pytest.mark.parametrize("then", ["start", "stop"])
+def test_what_a_killed_start_left_behind_is_cleaned_up(plane: ControlPlane, then: str) -> None:
+    script = "import sys; from runner.dev.controlplane import ControlPlane; ControlPlane(sys.argv[1]).start()"
+    starting = subprocess.Popen([sys.executable, "-c", script, str(plane.layout.directory)])
+    deadline = time.monotonic() + DEADLINE
+    while set(running(plane)) != {"etcd", "kube-apiserver"}:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    starting.send_signal(signal.SIGKILL)
+    starting.wait()
+    orphans = running(plane)
+    assert orphans
+
+    getattr(plane, then)()
+
+    assert none_alive(orphans)
+    assert plane.is_running() == (then == "start")
+
+
+def test_component_that_ends_at_once_shows_how_its_log_ends(tmp_path: Path) -> None:
+    programs = with_program(tmp_path, "kube-apiserver", "echo the reason >&2; exit 1")
+    plane = ControlPlane(tmp_path / "plane", programs=programs)
+
+    with pytest.raises(ComponentError, match=r"kube-apiserver ended .*\nthe reason") as raised:
+        plane.start()
+
+    assert raised.value.component == "kube-apiserver"
+    assert running(plane) == {}
+    plane.stop()
+
+
+def test_start_that_fails_late_leaves_no_process(tmp_path: Path) -> None:
+    plane = ControlPlane(tmp_path / "plane", programs=with_program(tmp_path, "kwok", "exit 1"))
+
+    with pytest.raises(ComponentError, match="kwok ended"):
+        plane.start()
+
+    assert running(plane) == {}
+    plane.stop()
+
+
+def test_port_taken_in_between_is_replaced_by_another(
+    plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as somebody:
+        somebody.bind((HOST, 0))
+        somebody.listen()
+        taken = replace(choose_ports(), api=somebody.getsockname()[1])
+        choices = iter([taken])
+
+        def choose(previous: Ports | None) -> Ports:
+            return next(choices, None) or choose_ports(previous)
+
+        monkeypatch.setattr(controlplane, "choose_ports", choose)
+
+        plane.start()
+
+    current = plane.state()
+    assert current is not None
+    assert current.ports.api != taken.api
+
+
+def test_component_can_be_out_for_a_while(plane: ControlPlane) -> None:
+    plane.start()
+    put_configmap(plane, "before")
+
+    plane.stop_component("kube-apiserver")
+    with pytest.raises(ConnectionRefusedError):
+        has_configmap(plane, "before")
+    plane.start_component("kube-apiserver")
+
+    assert has_configmap(plane, "before")
+    assert plane.is_running()
+
+
+def test_client_of_what_was_never_started_says_what_to_do(plane: ControlPlane) -> None:
+    with pytest.raises(DevError, match="ansible-operator dev up"):
+        plane.api()

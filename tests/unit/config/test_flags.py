@@ -1,0 +1,128 @@
+"""Flags and environment of `run`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from runner.config.flags import add_flags, boolean, spell_out_booleans
+from runner.config.processors import available_processors
+from runner.config.read import read_settings
+from runner.errors import SettingsError
+from runner.objects import GroupVersionKind
+from runner.settings import Settings
+
+MEMCACHED = GroupVersionKind("cache.my-example.com", "v1", "Memcached")
+
+
+def settings(*arguments: str, **environment: str) -> Settings:
+    return read(arguments, environment, terminal=False)
+
+
+def read(arguments: Iterable[str], environment: dict[str, str], *, terminal: bool) -> Settings:
+    parser = argparse.ArgumentParser(allow_abbrev=False, exit_on_error=False)
+    add_flags(parser)
+    return read_settings(parser.parse_args(spell_out_booleans(arguments)), environment, terminal=terminal)
+
+
+def test_the_defaults_are_those_of_the_go_operator() -> None:
+    found = settings()
+    assert (str(found.watches_file), found.proxy_port, found.reconcile_period) == ("watches.yaml", 8888, 36000.0)
+    assert (found.metrics_bind_address, found.health_probe_bind_address) == (":8443", ":6789")
+    assert (found.graceful_shutdown_timeout, found.ansible_verbosity, found.inject_owner_ref) == (30.0, 2, True)
+    assert found.max_concurrent_reconciles == available_processors()
+
+
+def test_a_boolean_flag_never_takes_the_next_word() -> None:
+    assert spell_out_booleans(["--inject-owner-ref", "false"]) == ["--inject-owner-ref=true", "false"]
+
+
+@pytest.mark.parametrize(("text", "value"), [("1", True), ("T", True), ("false", False), ("F", False)])
+def test_booleans_are_spelled_as_in_go(text: str, value: bool) -> None:
+    assert boolean(text) is value
+
+
+def test_yes_is_not_a_boolean() -> None:
+    with pytest.raises(ValueError, match="yes"):
+        boolean("yes")
+
+
+@pytest.mark.parametrize("argument", ["--reconcile-period=30", "--proxy-port=x", "--inject-owner-ref=maybe"])
+def test_a_bad_value_is_refused(argument: str) -> None:
+    with pytest.raises(argparse.ArgumentError, match="invalid value"):
+        settings(argument)
+
+
+def test_a_deprecated_alias_sets_the_flag_it_stands_for() -> None:
+    assert settings("--metrics-addr=:9999").metrics_bind_address == ":9999"
+
+
+def test_a_flag_and_its_alias_together_are_refused() -> None:
+    with pytest.raises(SettingsError, match="only one of --metrics-bind-address and --metrics-addr"):
+        settings("--metrics-addr=:1", "--metrics-bind-address=:2")
+
+
+def test_namespaces_are_split_and_trimmed() -> None:
+    assert settings(WATCH_NAMESPACE=" a, ,b,a").namespaces == ("a", "b")
+
+
+def test_only_commas_mean_all_namespaces() -> None:
+    assert settings(WATCH_NAMESPACE=",").namespaces == ()
+
+
+def test_a_roles_path_flag_replaces_the_variable_for_runs() -> None:
+    environment = settings("--ansible-roles-path=/flag", ANSIBLE_ROLES_PATH="/env").environment
+    assert environment["ANSIBLE_ROLES_PATH"] == "/flag"
+
+
+def test_logs_are_readable_on_a_terminal_and_json_elsewhere() -> None:
+    assert [read([], {}, terminal=terminal).log_encoder for terminal in (True, False)] == ["console", "json"]
+
+
+@pytest.mark.parametrize(
+    ("environment", "workers"),
+    [
+        ({}, 3),
+        ({"MAX_CONCURRENT_RECONCILES_MEMCACHED_CACHE_MY-EXAMPLE_COM": "7"}, 7),
+        ({"MAX_CONCURRENT_RECONCILES_MEMCACHED_CACHE_MY-EXAMPLE_COM": "many"}, 3),
+        ({"MAX_CONCURRENT_RECONCILES_MEMCACHED_CACHE_MY-EXAMPLE_COM": "0"}, 3),
+        ({"WORKER_MEMCACHED_CACHE_MY-EXAMPLE_COM": "5"}, 5),
+        (
+            {
+                "MAX_CONCURRENT_RECONCILES_MEMCACHED_CACHE_MY-EXAMPLE_COM": "2",
+                "WORKER_MEMCACHED_CACHE_MY-EXAMPLE_COM": "5",
+            },
+            2,
+        ),
+    ],
+)
+def test_workers_of_a_kind_come_from_its_variable(environment: dict[str, str], workers: int) -> None:
+    assert settings("--max-concurrent-reconciles=3", **environment).workers(MEMCACHED) == workers
+
+
+@pytest.mark.parametrize(("text", "verbosity"), [("4", 4), ("8", 2), ("-1", 2), ("x", 2)])
+def test_verbosity_of_a_kind_comes_from_its_variable(text: str, verbosity: int) -> None:
+    environment = {"ANSIBLE_VERBOSITY_MEMCACHED_CACHE_MY-EXAMPLE_COM": text}
+    assert settings(**environment).verbosity(MEMCACHED) == verbosity
+
+
+def test_zero_workers_become_one() -> None:
+    assert settings("--max-concurrent-reconciles=0").workers(MEMCACHED) == 1
+
+
+def test_the_total_is_never_below_what_one_kind_may() -> None:
+    found = settings("--max-concurrent-reconciles=1", WORKER_MEMCACHED_CACHE_MY_EXAMPLE_COM="9")
+    kind = GroupVersionKind("cache.my.example.com", "v1", "Memcached")
+    assert found.total_workers([kind]) == 9
+
+
+@pytest.mark.parametrize(
+    ("quota", "processors"), [("100000 100000", 1), ("max 100000", None), ("50000 100000", 1)]
+)
+def test_processors_are_those_the_container_may_use(tmp_path: Path, quota: str, processors: int | None) -> None:
+    (tmp_path / "cpu.max").write_text(quota)
+    everything = available_processors(tmp_path / "absent")
+    assert available_processors(tmp_path / "cpu.max") == (processors or everything)

@@ -1,0 +1,36 @@
+"""`$NAME` in watches.yaml: the table measured on the Go operator."""
+
+import pytest
+
+from runner.config.substitute import substitute
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("${FOO}", "value"),
+        ("$FOO", "value"),
+        ("$FOO-x", "value-x"),
+        ("$FOOx", "${FOOx}"),
+        ("${FOO:-x}", "${FOO:-x}"),
+        ("$ x", "$ x"),
+        ("$.a", "$.a"),
+        ('$"', '$"'),
+        ("end$", "end$"),
+        ("$$", "${$}"),
+        ("$1", "${1}"),
+        ("$!", "${!}"),
+        ("$-", "${-}"),
+        ("${}", ""),
+        ("${FOO", "FOO"),
+        ("${FOO then $FOO", "FOO then value"),
+        ("{{ jinja }}", "{{ jinja }}"),
+        ("# a $FOO comment", "# a value comment"),
+    ],
+)
+def test_a_reference_becomes_what_go_makes_of_it(text: str, expected: str) -> None:
+    assert substitute(text, {"FOO": "value"}) == expected
+
+
+def test_an_empty_variable_is_defined() -> None:
+    assert substitute("a${EMPTY}b", {"EMPTY": ""}) == "ab"

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from runner.dev import cli
+from runner.dev.components import AuditLevel, Options
+from runner.dev.layout import Layout, Ports
+from runner.dev.state import State, write
+
+
+def parsed(*argv: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="ansible-operator")
+    cli.add_parser(parser.add_subparsers(required=True))
+    return parser.parse_args(["dev", *argv])
+
+
+def run(directory: Path, *argv: str) -> int:
+    return cli.main(parsed(argv[0], "--dir", str(directory), *argv[1:]))
+
+
+@pytest.mark.parametrize(
+    ("argv", "level"),
+    [([], None), (["--audit"], AuditLevel.METADATA), (["--audit", "Request"], AuditLevel.REQUEST)],
+)
+def test_audit_log_is_off_on_or_at_a_level(argv: list[str], level: AuditLevel | None) -> None:
+    assert parsed("up", *argv).audit == level
+
+
+def test_unknown_component_has_no_logs() -> None:
+    with pytest.raises(SystemExit):
+        parsed("logs", "kubelet")
+
+
+def test_status_of_nothing_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(tmp_path / "plane", "status") == 1
+    assert capsys.readouterr().out.count("stopped") == 5
+
+
+def test_looking_makes_no_directory(tmp_path: Path) -> None:
+    run(tmp_path / "plane", "status")
+    run(tmp_path / "plane", "down")
+
+    assert not (tmp_path / "plane").exists()
+
+
+def test_ending_nothing_is_no_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(tmp_path / "plane", "down") == 0
+    assert "nothing runs" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["kubeconfig", "logs"])
+def test_what_is_not_there_is_an_error_that_says_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    assert run(tmp_path / "plane", command) == 1
+    assert "ansible-operator dev up" in capsys.readouterr().err
+
+
+def test_kubeconfig_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Layout(tmp_path).kubeconfig.write_text("kind: Config\n")
+
+    assert run(tmp_path, "kubeconfig") == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'kubeconfig'}\n"
+
+
+def test_kubeconfig_is_printed_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Layout(tmp_path).kubeconfig.write_text("kind: Config\n")
+
+    assert run(tmp_path, "kubeconfig", "--content") == 0
+    assert capsys.readouterr().out == "kind: Config\n"
+
+
+def test_kept_data_survives_down_unless_deleted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    layout = Layout(tmp_path / "plane")
+    layout.data.mkdir(parents=True)
+    write(layout.state, State(Ports(1, 2, 3), Options(keep=True), ready=True))
+
+    assert run(layout.directory, "down") == 0
+    assert layout.data.exists()
+    assert run(layout.directory, "down", "--delete") == 0
+    assert not layout.directory.exists()

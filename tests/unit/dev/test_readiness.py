@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runner.dev import processes, readiness
+from runner.dev.layout import Layout
+from runner.dev.processes import Process
+from runner.dev.readiness import node_ready, port_taken, tail
+from runner.errors import ComponentError, DevError
+
+READY = {"spec": {}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+GONE = Process(pid=2**22 + 1, started=1)
+
+
+def test_node_that_is_ready_and_without_taints_takes_pods() -> None:
+    assert node_ready(READY)
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        {},
+        {"spec": {}, "status": {}},
+        {"spec": {}, "status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}},
+        READY | {"spec": {"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]}},
+    ],
+    ids=["new", "no conditions", "not ready", "tainted"],
+)
+def test_node_that_is_not_ready_takes_none(node: dict[str, object]) -> None:
+    assert not node_ready(node)
+
+
+def test_waiting_ends_when_the_condition_is_met(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readiness, "INTERVAL", 0)
+    answers = iter([False, False, True])
+
+    readiness.wait("ready", lambda: next(answers), Layout(tmp_path), {})
+
+    assert next(answers, None) is None
+
+
+def test_server_that_does_not_listen_yet_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readiness, "INTERVAL", 0)
+    answers: Iterator[bool | OSError] = iter([ConnectionRefusedError(), True])
+
+    def ask() -> bool:
+        answer = next(answers)
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
+
+    readiness.wait("ready", ask, Layout(tmp_path), {})
+
+    assert next(answers, None) is None
+
+
+def test_component_that_has_ended_ends_the_waiting(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    layout.logs.mkdir()
+    layout.log("etcd").write_text("first\nlisten tcp: address already in use\n")
+
+    with pytest.raises(ComponentError, match="etcd ended") as raised:
+        readiness.wait("ready", lambda: False, layout, {"etcd": GONE})
+
+    assert port_taken(raised.value)
+
+
+def test_waiting_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readiness, "TIMEOUT", 0)
+
+    with pytest.raises(DevError, match=f"node ready: not so within .* logs are in {tmp_path}"):
+        readiness.wait("node ready", lambda: False, Layout(tmp_path), {})
+
+
+def test_tail_is_the_last_lines(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text("\n".join(map(str, range(10_000))))
+
+    assert tail(tmp_path / "log", 2) == "9998\n9999"
+
+
+def test_gone_process_used_here_is_not_alive() -> None:
+    assert not processes.alive(GONE)
