@@ -12,8 +12,9 @@ import structlog
 
 from runner.config.flags import boolean
 from runner.control.plan import Defaults
+from runner.control.ports import World
 from runner.control.queue import WorkQueue
-from runner.control.reconciler import Reconciler, World
+from runner.control.reconciler import Reconciler
 from runner.control.triggers import Following
 from runner.control.worker import Workers
 from runner.execute.console import Console, LogEvents

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from runner.control.conditions import RUNNING, SUCCESSFUL, conditions_of, find, status_of
@@ -70,13 +70,17 @@ class AddFinalizer:
 
 @dataclass(frozen=True, slots=True)
 class Perform:
-    """Run the content. `period` is in seconds until the next run after a success, None for never."""
+    """Run the content. `period` is in seconds until the next run after a success, None for never.
+
+    `console_verbosity` is the annotation's verbosity alone, 0 without one.
+    """
 
     content: Content
     period: float | None
     verbosity: int
     max_artifacts: int
     finalizer: str | None = None
+    console_verbosity: int = 0
     warnings: tuple[str, ...] = ()
 
     @property
@@ -109,24 +113,11 @@ def plan(body: Body, watch: Watch, defaults: Defaults, occasion: Occasion) -> Pl
 def _finalize(annotations: Mapping[str, str], watch: Watch, defaults: Defaults) -> Perform:
     finalizer = watch.finalizer
     content = (finalizer.content if finalizer else None) or watch.content
-    verbosity, artifacts, warnings = _options(annotations, watch, defaults)
-    return Perform(content, None, verbosity, artifacts, finalizer.name if finalizer else None, warnings)
+    step = _perform(annotations, watch, defaults, None)
+    return replace(step, content=content, finalizer=finalizer.name if finalizer else None)
 
 
 def _perform(annotations: Mapping[str, str], watch: Watch, defaults: Defaults, period: float | None) -> Perform:
-    verbosity, artifacts, warnings = _options(annotations, watch, defaults)
-    return Perform(watch.content, period, verbosity, artifacts, None, warnings)
-
-
-def _period(annotations: Mapping[str, str], watch: Watch, defaults: Defaults) -> float | None:
-    if PERIOD in annotations:
-        period = parse_duration(annotations[PERIOD])
-    else:
-        period = watch.reconcile_period or defaults.reconcile_period
-    return period if period > 0 else None
-
-
-def _options(annotations: Mapping[str, str], watch: Watch, defaults: Defaults) -> tuple[int, int, tuple[str, ...]]:
     warnings: list[str] = []
 
     def number(name: str, default: int) -> int:
@@ -136,7 +127,18 @@ def _options(annotations: Mapping[str, str], watch: Watch, defaults: Defaults) -
             warnings.append(f"annotation {name}: {annotations[name]!r} is not an integer; using {default}")
             return default
 
-    return number(VERBOSITY, defaults.verbosity), number(ARTIFACTS, watch.max_runner_artifacts), tuple(warnings)
+    verbosity = number(VERBOSITY, defaults.verbosity)
+    console = verbosity if VERBOSITY in annotations and not warnings else 0
+    artifacts = number(ARTIFACTS, watch.max_runner_artifacts)
+    return Perform(watch.content, period, verbosity, artifacts, None, console, tuple(warnings))
+
+
+def _period(annotations: Mapping[str, str], watch: Watch, defaults: Defaults) -> float | None:
+    if PERIOD in annotations:
+        period = parse_duration(annotations[PERIOD])
+    else:
+        period = watch.reconcile_period or defaults.reconcile_period
+    return period if period > 0 else None
 
 
 def _rest(body: Body, period: float | None, defaults: Defaults, occasion: Occasion) -> Skip | None:

@@ -20,7 +20,7 @@ from runner.control.result import Result, Verdict
 from runner.control.writer import Writer
 from runner.errors import ConflictError, KubeError, NotFoundError, OperatorError, RunError
 from runner.execute.run import Ending, Outcome, Run
-from runner.objects import Body, GroupVersionKind, ObjectKey, Owner
+from runner.objects import Body, GroupVersionKind, Owner
 from runner.watches import Watch
 
 TRIES = 5
@@ -153,15 +153,15 @@ class Reconciler:
         variables = self._world.extra_vars(body, attempt.watch, finalizing=step.finalizing)
         self._announcer.warned(key, uid, step.warnings + variables.warnings)
         with self._world.access(Owner(key.gvk, key.namespace, key.name, uid)) as kubeconfig:
-            run = self._make_run(key, uid, step, variables, kubeconfig)
+            run = self._make_run(attempt, uid, step, variables, kubeconfig)
             attempt.stopwatch.lap("prepare")
             return await self._world.executor.run(run, self._world.sink)
 
-    def _make_run(self, key: ObjectKey, uid: str, step: Perform, variables: ExtraVars, kubeconfig: str) -> Run:
-        defaults = self._defaults(key.gvk)
+    def _make_run(self, attempt: Attempt, uid: str, step: Perform, variables: ExtraVars, kubeconfig: str) -> Run:
+        defaults = self._defaults(attempt.key.gvk)
         return Run(
             ident=str(secrets.randbits(63)),
-            key=key,
+            key=attempt.key,
             uid=uid,
             content=step.content,
             extra_vars=variables.values,
@@ -171,7 +171,8 @@ class Reconciler:
             deadline=defaults.deadline,
             gather_facts=defaults.gather_facts,
             ansible_args=defaults.ansible_args,
-            rescued_tasks_fail=self._watches[key.gvk].rescued_tasks_fail,
+            rescued_tasks_fail=attempt.watch.rescued_tasks_fail,
+            console_verbosity=step.console_verbosity,
         )
 
     async def _last_words(self, attempt: Attempt, words: Awaitable[Result]) -> None:

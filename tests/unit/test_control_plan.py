@@ -125,6 +125,14 @@ def test_annotations_set_verbosity_and_artifacts() -> None:
     assert (step.verbosity, step.max_artifacts, step.warnings) == (5, 0, ())
 
 
+@pytest.mark.parametrize(
+    ("annotations", "expected"),
+    [({VERBOSITY: "5"}, 5), ({VERBOSITY: "5", ARTIFACTS: "x"}, 5), ({VERBOSITY: "x"}, 0), ({}, 0)],
+)
+def test_only_the_annotation_makes_the_console_verbose(annotations: dict[str, str], expected: int) -> None:
+    assert performed(body(annotations=annotations)).console_verbosity == expected
+
+
 def test_unreadable_numbers_are_ignored_with_a_warning() -> None:
     step = performed(body(annotations={VERBOSITY: "much"}), defaults=Defaults(verbosity=1))
     assert step.verbosity == 1

@@ -14,7 +14,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from runner.control.entry import Entry, Trigger
-from runner.control.plan import PERIOD, Defaults
+from runner.control.plan import PERIOD, VERBOSITY, Defaults
 from runner.control.ports import World
 from runner.control.reconciler import Reconciler
 from runner.control.result import Result, Stages, Verdict
@@ -166,6 +166,14 @@ async def test_options_reach_the_run() -> None:
     (run,) = scene.executor.runs
     assert (run.verbosity, run.deadline, run.gather_facts, run.ansible_args) == (4, 60, False, "--diff")
     assert run.ident.isdecimal()
+
+
+async def test_the_watch_and_the_annotations_reach_the_run() -> None:
+    scene = Scene(replace(WATCH, rescued_tasks_fail=True))
+    scene.objects.create(KEY, annotations={VERBOSITY: "3"})
+    await scene.reconcile()
+    (run,) = scene.executor.runs
+    assert (run.rescued_tasks_fail, run.verbosity, run.console_verbosity) == (True, 3, 3)
 
 
 async def test_a_failed_run_is_told_and_tried_again(scene: Scene) -> None:
