@@ -12,6 +12,7 @@ from multidict import CIMultiDict
 from runner.errors import OperatorError
 from runner.objects import GroupVersionKind, Owner
 from runner.serve import bodies, ownership
+from runner.serve.injection import injected
 from runner.serve.ownership import Mechanism
 from runner.serve.target import Target
 from runner.serve.upstream import Resource, Resources
@@ -95,20 +96,15 @@ class Dependents:
     def _injected(
         self, raw: bytes, target: Target, resource: Resource, owner: Owner, headers: CIMultiDict[str]
     ) -> bytes:
-        body = ownership.decode(raw, bodies.media_type(headers))
-        if body is None:
-            log.info("object passed without its owner: neither JSON nor YAML", kind=resource.gvk.kind)
-            return raw
-        namespace = ownership.dependent_namespace(target, body, namespaced=resource.namespaced)
-        mechanism = ownership.mechanism_for(owner, namespace)
-        try:
-            encoded = ownership.encode(ownership.inject(body, owner, mechanism))
-        except (TypeError, ValueError):
+        content_type = bodies.media_type(headers)
+        made = injected(raw, content_type, target, owner, namespaced=resource.namespaced)
+        if made is None:
+            log.info("object passed without its owner", kind=resource.gvk.kind, content_type=content_type)
             return raw
         headers.popall(hdrs.CONTENT_LENGTH, None)
-        headers[hdrs.CONTENT_TYPE] = "application/json"
-        self._tell(owner, resource.gvk, mechanism, namespace)
-        return encoded
+        headers[hdrs.CONTENT_TYPE] = made.content_type
+        self._tell(owner, resource.gvk, made.mechanism, made.namespace)
+        return made.body
 
     def _tell(self, owner: Owner, kind: GroupVersionKind, mechanism: Mechanism, namespace: str) -> None:
         key = (owner.gvk, kind, mechanism, namespace)

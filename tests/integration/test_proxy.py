@@ -118,6 +118,20 @@ async def test_kubectl_applies_gets_and_watches(run: Run, admin: Api) -> None:
     assert code == 0, said
 
 
+async def test_what_kubectl_creates_in_protobuf_belongs_to_the_owner(run: Run, admin: Api) -> None:
+    code, said = await run.kubectl("create", "configmap", "c", "--from-literal=a=1")
+    assert code == 0, said
+    code, said = await run.kubectl("create", "namespace", run.owner.namespace + "-x")
+    assert code == 0, said
+    found = read(admin, run, "c")
+    assert [ref["uid"] for ref in found["metadata"]["ownerReferences"]] == [run.owner.uid]
+    assert (found["metadata"]["name"], found["data"]) == ("c", {"a": "1"})
+    status, elsewhere = admin.call("DELETE", f"/api/v1/namespaces/{run.owner.namespace}-x")
+    assert status == 200, elsewhere
+    primary = elsewhere["metadata"]["annotations"]["operator-sdk/primary-resource"]
+    assert primary == f"{run.owner.namespace}/owner"
+
+
 async def test_kubectl_exec_reaches_the_node(run: Run, admin: Api) -> None:
     """Nodes are only pretended here, so a refused connection at the node is as far as it goes."""
     pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "m", "image": "registry.invalid/m"}]}}
