@@ -7,6 +7,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+WORKERS ?= 2
+RESOURCES ?= 200
+IDLE ?= 5000
 
 .PHONY: help
 help:  ## Show what there is to run
@@ -30,9 +33,21 @@ check: $(READY)  ## Format, lint, types, import contracts and the roles
 	$(BIN)/lint-imports
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/ansible-lint -q
 
+.PHONY: test
+test: check  ## All tests, with a real Kubernetes API and real Ansible
+	$(BIN)/pytest -n $(WORKERS)
+
 .PHONY: test-fast
 test-fast: $(READY)  ## The tests that need no cluster; seconds
-	$(BIN)/pytest tests/unit tests/contract -q
+	$(BIN)/pytest tests/unit tests/contract
+
+.PHONY: demo
+demo: $(READY)  ## Watch the sample operator live on a real Kubernetes API; KEEP=1 leaves it up
+	$(BIN)/python -m runner.dev.demo $(if $(KEEP),--keep)
+
+.PHONY: bench
+bench: $(READY)  ## What a reconcile costs, stage by stage; RESOURCES=200 IDLE=5000 OPERATOR=command
+	$(BIN)/python -m runner.dev.bench --resources $(RESOURCES) --idle $(IDLE) $(if $(OPERATOR),--operator '$(OPERATOR)')
 
 .PHONY: pins
 pins: $(READY)  ## Make the pinned requirements anew from pyproject.toml

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,7 @@ def test_started_again_at_once_after_kill_9_no_two_runs_of_one_resource_overlap(
     operator = operate(LEDGER=str(book))
     things.create("first", {"seconds": 2})
     for count in (1, 2):
-        wait_for(f"run {count} to begin", lambda count=count: len(begun(book)) >= count, seconds=PATIENCE)
+        wait_for(f"run {count} to begin", partial(_has_begun, book, count), seconds=PATIENCE)
         operator.kill()
         operator.start()
     things.wait("first", "Successful")
@@ -89,6 +90,10 @@ def test_deleting_a_resource_leaves_nothing_of_its_runs_on_disk(
     assert list(operator.runner_dir.rglob("first"))
     things.delete("first")
     wait_for("its files to be gone", lambda: not list(operator.runner_dir.rglob("first")), seconds=PATIENCE)
+
+
+def _has_begun(book: Path, count: int) -> bool:
+    return len(begun(book)) >= count
 
 
 def begun(book: Path) -> list[object]:
