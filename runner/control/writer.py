@@ -17,7 +17,7 @@ from runner.objects import Body, GroupVersionKind, ObjectKey
 from runner.watches import Watch
 
 PAUSES = (0.2, 0.4, 0.8, 1.6, 3.2)
-"""Seconds to wait after each failed try; after a conflict there is nothing to wait for."""
+"""Seconds to wait before another try; after a conflict there is nothing to wait for."""
 
 Decide = Callable[[Body], dict[str, Any]]
 """The new status, from the object as read last."""
@@ -73,23 +73,22 @@ class Writer:
     async def _insist(self, key: ObjectKey, body: Json, write: Callable[[Json], Awaitable[Json]]) -> Json | None:
         """A run's result is worth some patience: losing it to a restarting API server costs a whole run."""
         uid = body["metadata"].get("uid")
-        error: KubeError | None = None
-        for pause in PAUSES:
+        tries = 0
+        while True:
             try:
-                if error is not None:
+                if tries:
                     body = await self._objects.get(key)
                 if body["metadata"].get("uid") != uid:
                     return None  # another object of the same name: not the one this is about
                 return await write(body)
             except NotFoundError:
                 return None
-            except KubeError as problem:
-                if not _passes(problem):
+            except KubeError as error:
+                if not _passes(error) or tries == len(PAUSES):
                     raise
-                error = problem
-            if not isinstance(error, ConflictError):
-                await self._sleep(pause)
-        raise error or AssertionError("PAUSES is not empty")
+                if not isinstance(error, ConflictError):
+                    await self._sleep(PAUSES[tries])
+            tries += 1
 
     async def _writable(self, key: ObjectKey, watch: Watch) -> bool:
         if not watch.manage_status:
