@@ -5,6 +5,7 @@ Loopback is no border between the processes of a pod or a machine, hence the sec
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import secrets
@@ -42,7 +43,7 @@ class Grant:
         self.counts = Counts()
         self._tokens = tokens
         self._grants = grants
-        self._open: set[Connection] = set()
+        self._open: dict[asyncio.Task[object], Connection] = {}
 
     def __enter__(self) -> Grant:
         self._grants.add(self)
@@ -56,17 +57,18 @@ class Grant:
     def revoke(self) -> None:
         """Refuse what comes from now on and cut what is open."""
         self._grants.discard(self)
-        for connection in tuple(self._open):
+        for request, connection in tuple(self._open.items()):
+            request.cancel()  # not one step further, even if it could go on at this moment
             connection.abort()
 
     @contextmanager
-    def passing(self, connection: Connection) -> Iterator[None]:
-        """Something of this grant is under way over this connection."""
-        self._open.add(connection)
+    def passing(self, request: asyncio.Task[object], connection: Connection) -> Iterator[None]:
+        """A request of this grant is under way: the asyncio task that sees to it, and where it came from."""
+        self._open[request] = connection
         try:
             yield
         finally:
-            self._open.discard(connection)
+            del self._open[request]
 
     def accepts(self, token: bytes) -> bool:
         """Takes as long for a wrong token as for a right one."""

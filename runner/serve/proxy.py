@@ -6,6 +6,7 @@ which changes are their own, and is the fence: what it refuses does not happen.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -104,14 +105,15 @@ class Proxy:
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
         grant = self._grants.find(request.headers.get("Authorization"))
-        if grant is None or request.transport is None:
+        this = asyncio.current_task()
+        if grant is None or this is None or request.transport is None:
             return bodies.status_response(
                 401,
                 "Unauthorized",
                 "this proxy serves only Ansible runs that are under way, with their own kubeconfig",
             )
         started = time.monotonic()
-        with grant.passing(request.transport):
+        with grant.passing(this, request.transport):
             response = await self._pass(request, grant)
         if self._metrics is not None:
             self._metrics.proxied(request.method, response.status, time.monotonic() - started)

@@ -111,9 +111,11 @@ async def _splice(
     finally:
         for pump in pumps:
             pump.cancel()
-        await asyncio.gather(*pumps, return_exceptions=True)
-        to_client.close()
-        server.connection_lost(None)  # the server still counts it among its own
+        try:
+            await asyncio.gather(*pumps, return_exceptions=True)
+        finally:
+            to_client.close()
+            server.connection_lost(None)  # the server still counts it among its own
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

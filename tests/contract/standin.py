@@ -44,8 +44,13 @@ KINDS: dict[tuple[str, str, str], Resource] = {
 class FakeDiscovery:
     def __init__(self) -> None:
         self.error: Exception | None = None
+        self.asked = asyncio.Event()
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
 
     async def by_plural(self, group: str, version: str, plural: str) -> Resource | None:
+        self.asked.set()
+        await self.may_answer.wait()
         if self.error is not None:
             raise self.error
         return KINDS.get((group, version, plural))

@@ -113,6 +113,22 @@ async def test_the_fence_refuses_present_and_later_grants(bench: Bench) -> None:
                 assert answer.status == 401
 
 
+async def test_a_request_that_is_not_sent_on_yet_is_not_sent_after_the_fence(bench: Bench) -> None:
+    """Also if it could go on in the very moment in which the fence falls, over a connection that is there."""
+    bench.discovery.may_answer.clear()
+    with bench.proxy.grant(OWNER) as grant:
+        await bench.ask("GET", PATH, grant)
+        late = asyncio.create_task(bench.ask("POST", PATH[:-2], grant, json={"kind": "ConfigMap"}))
+        await bench.discovery.asked.wait()
+        bench.discovery.may_answer.set()
+        bench.proxy.refuse_all()
+        with pytest.raises(aiohttp.ClientError):
+            await late
+    async with bench.client.open("HEAD", "/version", headers={}, data=None) as after:
+        assert after.status == 200
+    assert [request.method for request in bench.seen] == ["GET", "HEAD"]
+
+
 async def test_localhost_is_served_over_ipv6_too(bench: Bench) -> None:
     try:
         socket.create_server(("::1", 0), family=socket.AF_INET6).close()
