@@ -54,7 +54,6 @@ class Judge:
         self._storm = Backoff(LEAST, MOST, clock)
         self._expired = Backoff(LEAST, MOST, clock)
         self._forbidden = Backoff(FORBIDDEN_POLL, FORBIDDEN_POLL_MOST, clock)
-        self._absent = Backoff(ABSENT_POLL, ABSENT_POLL, clock)
 
     def fine(self) -> None:
         """A watch held: the next trouble is the first."""
@@ -64,7 +63,7 @@ class Judge:
 
     def judge(self, error: Exception) -> Verdict:
         if isinstance(error, KindAbsentError):
-            return Verdict(Phase.ABSENT, self._absent.next(), relist=True)
+            return Verdict(Phase.ABSENT, ABSENT_POLL, relist=True)
         if isinstance(error, ForbiddenError):
             return Verdict(Phase.FORBIDDEN, self._forbidden.next(), relist=False)
         if isinstance(error, GoneError):  # usual after an outage, whose long waits it must not inherit
