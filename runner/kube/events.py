@@ -39,7 +39,6 @@ class Written:
     """An Event that exists: what it takes to count it up. `at` is since 1970, in seconds."""
 
     name: str
-    first: float
     count: int
     at: float
 

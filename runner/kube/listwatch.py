@@ -88,13 +88,12 @@ class Lines:
         self._parts: list[bytes] = []
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        head, newline, rest = chunk.partition(b"\n")
-        while newline:
-            yield b"".join((*self._parts, head)) if self._parts else head
-            self._parts = []
-            head, newline, rest = rest.partition(b"\n")
-        if head:
-            self._parts.append(head)
+        head, *more = chunk.split(b"\n")
+        self._parts.append(head)
+        for part in more:
+            if line := b"".join(self._parts):
+                yield line
+            self._parts = [part]
 
 
 def _event(line: bytes) -> dict[str, Any]:

@@ -90,7 +90,7 @@ class Recorder:
     async def _create(self, said: Said, now: float) -> None:
         body = new_event(said, self._component, now)
         await self._client.request("POST", _path(said), body=body)
-        self._known.note(said, Written(body["metadata"]["name"], now, 1, now))
+        self._known.note(said, Written(body["metadata"]["name"], 1, now))
 
     async def _count_up(self, said: Said, earlier: Written, now: float) -> None:
         count = earlier.count + 1
@@ -100,7 +100,7 @@ class Recorder:
             body={"count": count, "lastTimestamp": stamp(now)},
             content_type="application/merge-patch+json",
         )
-        self._known.note(said, Written(earlier.name, earlier.first, count, now))
+        self._known.note(said, Written(earlier.name, count, now))
 
     def _refused(self, namespace: str, error: ForbiddenError) -> None:
         """403: says so once; the namespace is left alone for a while, in case it is allowed one day."""

@@ -52,27 +52,30 @@ class Judge:
 
     def __init__(self, clock: Clock) -> None:
         self._storm = Backoff(LEAST, MOST, clock)
+        self._expired = Backoff(LEAST, MOST, clock)
         self._forbidden = Backoff(FORBIDDEN_POLL, FORBIDDEN_POLL_MOST, clock)
-        self._absent = Backoff(ABSENT_POLL, ABSENT_POLL, clock)
 
     def fine(self) -> None:
-        """A list worked or a watch held: the next trouble is the first."""
+        """A watch held: the next trouble is the first."""
         self._storm.reset()
+        self._expired.reset()
         self._forbidden.reset()
 
     def judge(self, error: Exception) -> Verdict:
         if isinstance(error, KindAbsentError):
-            return Verdict(Phase.ABSENT, self._absent.next(), relist=True)
+            return Verdict(Phase.ABSENT, ABSENT_POLL, relist=True)
         if isinstance(error, ForbiddenError):
             return Verdict(Phase.FORBIDDEN, self._forbidden.next(), relist=False)
+        if isinstance(error, GoneError):  # usual after an outage, whose long waits it must not inherit
+            return Verdict(Phase.WAITING, self._expired.next(), relist=True)
         asked = (error.retry_after or 0.0) if isinstance(error, ApiError) else 0.0
         delay = max(self._storm.next(), min(asked, MOST))
         return Verdict(Phase.WAITING, delay, relist=self._must_list(error))
 
     def _must_list(self, error: Exception) -> bool:
-        if isinstance(error, ApiError) and not isinstance(error, GoneError | NotFoundError):
+        if isinstance(error, ApiError) and not isinstance(error, NotFoundError):
             return self._storm.failures % REFUSALS_BEFORE_LIST == 0  # perhaps it is our version it refuses
-        return not isinstance(error, KubeError) or isinstance(error, StreamError | GoneError | NotFoundError)
+        return not isinstance(error, KubeError) or isinstance(error, StreamError | NotFoundError)
 
 
 def advice(error: Exception, gvk: GroupVersionKind, plural: str, verb: str, namespace: str) -> str:

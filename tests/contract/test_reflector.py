@@ -272,6 +272,14 @@ async def test_a_list_that_always_works_before_a_watch_that_never_does_makes_it_
     assert len(scene.server.asked) < 70
 
 
+async def test_a_version_that_expired_in_an_outage_is_replaced_without_delay(scene: Scene) -> None:
+    scene.server.on("get", THINGS, listing([]))
+    scene.server.on("watch", THINGS, *[failure(503)] * 4, Stream(error_event(410), then="end"), Stream())
+    async with running(scene.reflector()):
+        await eventually(lambda: scene.server.count("watch") == 6)
+    assert scene.time.slept == [0.1, 0.2, 0.4, 0.8, 0.1]
+
+
 async def test_a_watch_that_held_makes_the_next_trouble_the_first(scene: Scene) -> None:
     scene.server.on("get", THINGS, listing([]))
     good = Stream(event("ADDED", thing("a", 101)), then="hang")
