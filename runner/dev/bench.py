@@ -120,10 +120,10 @@ def create_dependents(observer: Observer, names: Sequence[str]) -> None:
 
 
 def overlaps(records: Iterable[Record]) -> int:
-    """How many runs of one uid began before the one before had ended."""
+    """How many runs of one object began before the one before had ended."""
     spans: dict[str, list[tuple[float, float]]] = {}
     for record in records:
-        spans.setdefault(record["uid"], []).append((record["began"], record["began"] + record["seconds"]))
+        spans.setdefault(record["name"], []).append((record["began"], record["began"] + record["seconds"]))
     count = 0
     for runs in spans.values():
         runs.sort()
