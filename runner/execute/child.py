@@ -51,7 +51,12 @@ class Child:
         finally:
             os.close(lifeline)
         child = cls(process, held)
-        await child._connect()
+        try:
+            await child._connect()
+        except BaseException:
+            child.end()
+            process.wait()
+            raise
         return child
 
     async def _connect(self) -> None:
@@ -83,6 +88,6 @@ class Child:
         return int(await asyncio.shield(self._exited))
 
     def close(self) -> None:
-        """Stop reading; for after `wait`, when somebody who outlived a killed supervisor still holds the pipe."""
+        """Stop reading, for after `wait`, when somebody who outlived a killed supervisor still holds the pipe."""
         if self._transport is not None:
             self._transport.close()

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -134,8 +135,10 @@ class Console:
         verbosity = run.console_verbosity if run.console_verbosity > 0 else self._verbosity
         self._show(run, render(event, run, self._level, verbosity), event_type=str(event.get("event")))
 
-    def exited(self, run: Run, return_code: int, output: str) -> None:
-        """The run's process has ended."""
+    def exited(self, run: Run, return_code: int, stdout: Path) -> None:
+        """The run's process has ended; all it wrote is in the file `stdout`."""
+        wanted = self._debug or return_code != 0
+        output = stdout.read_text(encoding="utf-8", errors="replace") if wanted else ""
         self._show(run, render_exit(run, return_code, output, debug=self._debug))
 
     def _show(self, run: Run, items: list[Block | Record], **fields: str) -> None:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol
 
 import structlog
 
@@ -24,7 +25,7 @@ from runner.execute.console import Console
 from runner.execute.lock import locked
 from runner.execute.run import Ending, Outcome, Run, Sink
 from runner.execute.rundir import RunDirectory
-from runner.execute.stream import AnsibleRunner, Stream
+from runner.execute.stream import Stream
 from runner.objects import ObjectKey
 
 _STATUS = {Ending.CANCELLED: "canceled", Ending.DEADLINE: "timeout"}
@@ -33,12 +34,20 @@ _PATIENCE = 5.0
 _log = structlog.get_logger(__name__)
 
 
+class _AnsibleRunner(Protocol):
+    """What is used of `ansible_runner.runner.Runner`."""
+
+    config: Any
+
+    def status_callback(self, status: str) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class _Prepared:
     """A run that is ready to start: `runner` is ansible-runner's."""
 
     directory: RunDirectory
-    runner: AnsibleRunner
+    runner: _AnsibleRunner
     playbook: Path
 
     @property
@@ -104,7 +113,7 @@ class ColdExecutor:
         began = time.monotonic()
         prepared = await asyncio.to_thread(self._prepare, run, directory)
         sinks: list[Sink] = [sink] if self._console is None else [self._console, sink]
-        stream = Stream(run, prepared.runner, sinks)
+        stream = Stream(run, prepared.artifacts, sinks)
         ending, code = Ending.CANCELLED, _STOPPED_CODE
         started = time.monotonic()
         try:
@@ -147,10 +156,10 @@ class ColdExecutor:
 
     def _init_runner(
         self, run: Run, directory: RunDirectory, playbook: Path, environment: Mapping[str, str]
-    ) -> AnsibleRunner:
+    ) -> _AnsibleRunner:
         from ansible_runner.interface import init_runner  # noqa: PLC0415  (30 ms that only an operator needs)
 
-        runner: AnsibleRunner = init_runner(
+        runner: _AnsibleRunner = init_runner(
             private_data_dir=str(directory.path),
             ident=run.ident,
             playbook=str(playbook),
@@ -179,8 +188,7 @@ class ColdExecutor:
             artifacts.finish(prepared.artifacts, status, code)
             artifacts.rotate(prepared.directory.artifacts, run.max_artifacts, run.ident)
             if self._console:
-                output = (prepared.artifacts / "stdout").read_text(encoding="utf-8", errors="replace")
-                self._console.exited(run, code, output)
+                self._console.exited(run, code, prepared.artifacts / "stdout")
         except Exception:  # noqa: BLE001  (artifacts are for people; the outcome is known)
             _log.exception("cannot finish the files of a run", object=str(run.key), run=run.ident)
 
@@ -201,6 +209,7 @@ async def _follow(child: Child, stream: Stream, stop: asyncio.Event, deadline: f
         return ending, code if ending is Ending.FINISHED else _STOPPED_CODE
     finally:
         child.end()
+        await child.wait()
         child.close()
         for task in (reading, ended, stopped):
             task.cancel()

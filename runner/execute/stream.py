@@ -1,21 +1,22 @@
 """From Ansible's output to events: each goes to the artifacts, into the outcome and to every sink, in order.
 
-ansible-runner's own parser and event files are used, fed from a pipe instead of a terminal.
+ansible-runner's own parser is used, fed from a pipe instead of a terminal.
 """
 
 from __future__ import annotations
 
 import asyncio
 import codecs
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 
 from runner.execute import outcome
 from runner.execute.artifacts import StdoutFile
 from runner.execute.censor import censored_stdout
+from runner.execute.eventfiles import EventFiles
 from runner.execute.run import Run, Sink
 
 _CHUNK = 32 * 1024
@@ -23,39 +24,27 @@ _LINES = 64
 _log = structlog.get_logger(__name__)
 
 
-class AnsibleRunner(Protocol):
-    """What is used of `ansible_runner.runner.Runner`."""
-
-    config: Any
-    event_handler: Callable[[dict[str, Any]], bool]
-
-    def event_callback(self, event_data: dict[str, Any]) -> None: ...
-    def status_callback(self, status: str) -> None: ...
-
-
 class Stream:
-    """The events of one run. `runner` is ansible-runner's, prepared; `state` is what they say so far."""
+    """The events of one run, whose files are in `artifacts`; `state` is what they say so far."""
 
-    def __init__(self, run: Run, runner: AnsibleRunner, sinks: Sequence[Sink]) -> None:
+    def __init__(self, run: Run, artifacts: Path, sinks: Sequence[Sink]) -> None:
         from ansible_runner.utils import OutputEventFilter  # noqa: PLC0415  (imported with the first run)
 
         self.state = outcome.State()
         self._run = run
         self._sinks = sinks
-        self._runner = runner
-        self._told: set[Sink] = set()
-        runner.event_handler = self._on_event
-        self._filter = OutputEventFilter(
-            StdoutFile(Path(runner.config.artifact_dir)), self._on_output, suppress_ansible_output=True
-        )
+        self._told: set[str] = set()
+        self._files = EventFiles(artifacts, run.ident)
+        self._filter = OutputEventFilter(StdoutFile(artifacts), self._on_output, suppress_ansible_output=True)
 
     async def read(self, output: asyncio.StreamReader) -> None:
         """Read to the end of the output, in pieces small enough that the event loop goes on meanwhile."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         while chunk := await output.read(_CHUNK):
-            for piece in pieces(decoder.decode(chunk)):
+            for place, piece in enumerate(pieces(decoder.decode(chunk))):
+                if place:
+                    await asyncio.sleep(0)
                 self._filter.write(piece)
-                await asyncio.sleep(0)
         self._filter.write(decoder.decode(b"", final=True))
 
     def close(self) -> None:
@@ -63,27 +52,29 @@ class Stream:
         self._filter.close()
 
     def _on_output(self, event: dict[str, Any]) -> None:
+        if "uuid" not in event:
+            return  # the parser's own note that the output has ended
         try:
-            self._runner.event_callback(event)
-        except Exception:  # noqa: BLE001  (an event that cannot be read or stored is one event less)
-            _log.warning("lost an event of a run", run=self._run.ident, object=str(self._run.key), exc_info=True)
-
-    def _on_event(self, event: dict[str, Any]) -> bool:
-        if "stdout" in event:  # the very dict that the artifacts are written from
-            event["stdout"] = censored_stdout(event)
+            self._files.complete(event)
+        except (OSError, ValueError):
+            self._tell("an event of a run lacks its data")
+        event["stdout"] = censored_stdout(event)  # in the very dict that the artifacts are written from
         self.state = outcome.fold(self.state, event)
         for sink in self._sinks:
             try:
                 sink(self._run, event)
             except Exception:  # noqa: BLE001  (a sink is somebody else's; the run goes on)
-                self._tell(sink)
-        return True
+                self._tell(f"the event sink {sink!r} failed")
+        try:
+            self._files.store(event)
+        except OSError:
+            self._tell("cannot store an event of a run")
 
-    def _tell(self, sink: Sink) -> None:
-        """Log the exception of a sink, once a run."""
-        if sink not in self._told:
-            self._told.add(sink)
-            _log.exception("an event sink failed", sink=repr(sink), object=str(self._run.key))
+    def _tell(self, what: str) -> None:
+        """Log the current exception, each kind once a run."""
+        if what not in self._told:
+            self._told.add(what)
+            _log.warning(what, object=str(self._run.key), run=self._run.ident, exc_info=True)
 
 
 def pieces(text: str) -> Iterator[str]:
