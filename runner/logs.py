@@ -52,7 +52,13 @@ def _formatter(encoder: str, stream: TextIO) -> logging.Formatter:
     if encoder == "json":
         last += [structlog.processors.dict_tracebacks, _go_names, structlog.processors.JSONRenderer()]
     else:
-        last.append(structlog.dev.ConsoleRenderer(colors=stream.isatty(), timestamp_key="ts", pad_event_to=0))
+        renderer = structlog.dev.ConsoleRenderer(
+            colors=stream.isatty(),
+            timestamp_key="ts",
+            pad_event_to=0,
+            exception_formatter=structlog.dev.plain_traceback,  # the default shows locals: tokens may be among them
+        )
+        last.append(renderer)
     return structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=last)
 
 

@@ -28,7 +28,7 @@ from runner.dev.operator import OperatorProcess, Record
 
 PROJECT = Path(__file__).parent / "benchproject"
 KIND = ("bench.example.com/v1", "OneTask")
-STAGES = ("wait", "get", "prepare", "ansible", "status")
+STAGES = ("waited", "get", "prepare", "ansible", "status")
 
 
 @dataclass(frozen=True, slots=True)
