@@ -50,15 +50,16 @@ def _formatter(encoder: str, stream: TextIO) -> logging.Formatter:
     ]
     last: list[structlog.typing.Processor] = [structlog.stdlib.ProcessorFormatter.remove_processors_meta]
     if encoder == "json":
-        last += [structlog.processors.dict_tracebacks, _go_names, structlog.processors.JSONRenderer()]
+        last += [structlog.processors.format_exc_info, _go_names, structlog.processors.JSONRenderer()]
     else:
-        renderer = structlog.dev.ConsoleRenderer(
-            colors=stream.isatty(),
-            timestamp_key="ts",
-            pad_event_to=0,
-            exception_formatter=structlog.dev.plain_traceback,  # the default shows locals: tokens may be among them
+        # The default shows the locals of every frame, and tokens may be among them.
+        plain = structlog.dev.plain_traceback
+        colors = stream.isatty()
+        last.append(
+            structlog.dev.ConsoleRenderer(
+                colors=colors, timestamp_key="ts", pad_event_to=0, exception_formatter=plain
+            )
         )
-        last.append(renderer)
     return structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=last)
 
 

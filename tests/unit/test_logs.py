@@ -45,7 +45,20 @@ def test_an_exception_is_part_of_its_record() -> None:
         int("boom")
     except ValueError:
         structlog.get_logger("runner.x").exception("failed")
-    assert "boom" in json.dumps(json.loads(stream.getvalue())["stacktrace"])
+    assert "boom" in json.loads(stream.getvalue())["stacktrace"]
+
+
+@pytest.mark.parametrize("encoder", ["json", "console"])
+def test_a_traceback_does_not_show_what_variables_hold(encoder: str) -> None:
+    stream = io.StringIO()
+    configure_logs("info", encoder, stream)
+    hidden = "t0k" + "en"  # in two pieces, so that no source line shows it whole
+    try:
+        int(f"not a number, {len(hidden)}")
+    except ValueError:
+        structlog.get_logger("runner.x").exception("failed")
+    assert "ValueError" in stream.getvalue()
+    assert hidden not in stream.getvalue()
 
 
 def test_records_below_the_level_are_dropped() -> None:
