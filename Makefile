@@ -43,11 +43,11 @@ test-fast: $(READY)  ## The tests that need no cluster; seconds
 
 .PHONY: demo
 demo: $(READY)  ## Watch the sample operator live on a real Kubernetes API; KEEP=1 leaves it up
-	$(BIN)/python -m runner.dev.demo $(if $(KEEP),--keep)
+	$(BIN)/python -m runner.dev.show.demo $(if $(KEEP),--keep)
 
 .PHONY: bench
 bench: $(READY)  ## What a reconcile costs, stage by stage; RESOURCES=200 IDLE=5000 OPERATOR=command
-	$(BIN)/python -m runner.dev.bench --resources $(RESOURCES) --idle $(IDLE) $(if $(OPERATOR),--operator '$(OPERATOR)')
+	$(BIN)/python -m runner.dev.show.bench --resources $(RESOURCES) --idle $(IDLE) $(if $(OPERATOR),--operator '$(OPERATOR)')
 
 .PHONY: pins
 pins: $(READY)  ## Make the pinned requirements anew from pyproject.toml

@@ -13,11 +13,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from runner.dev import logs, processes
-from runner.dev.binaries import MIRROR_VARIABLE, Search, find_programs
-from runner.dev.components import NAMES, AuditLevel, Options
-from runner.dev.controlplane import ComponentStatus, ControlPlane
-from runner.dev.layout import default_directory
+from runner.dev.plane import logs, processes
+from runner.dev.plane.components import NAMES, AuditLevel, Options
+from runner.dev.plane.controlplane import ComponentStatus, ControlPlane
+from runner.dev.plane.layout import default_directory
+from runner.dev.programs.binaries import MIRROR_VARIABLE, Search, find_programs
 from runner.errors import DevError
 
 # As a shell reports a process that the signal has ended: 128 and the signal's number.

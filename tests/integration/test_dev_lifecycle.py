@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from runner.dev import controlplane, processes
-from runner.dev.binaries import Programs, find_programs
-from runner.dev.components import NAMES, AuditLevel, Options
-from runner.dev.controlplane import ControlPlane
-from runner.dev.layout import HOST, Ports, choose_ports
-from runner.dev.processes import Process
+from runner.dev.plane import controlplane, processes
+from runner.dev.plane.components import NAMES, AuditLevel, Options
+from runner.dev.plane.controlplane import ControlPlane
+from runner.dev.plane.layout import HOST, Ports, choose_ports
+from runner.dev.plane.processes import Process
+from runner.dev.programs.binaries import Programs, find_programs
 from runner.errors import ComponentError, DevError
 
 pytestmark = pytest.mark.cluster
@@ -201,7 +201,9 @@ def test_record_of_a_process_that_is_not_ours_ends_nobody(plane: ControlPlane) -
 
 @pytest.mark.parametrize("then", ["start", "stop"])
 def test_what_a_killed_start_left_behind_is_cleaned_up(plane: ControlPlane, then: str) -> None:
-    script = "import sys; from runner.dev.controlplane import ControlPlane; ControlPlane(sys.argv[1]).start()"
+    script = (
+        "import sys; from runner.dev.plane.controlplane import ControlPlane; ControlPlane(sys.argv[1]).start()"
+    )
     starting = subprocess.Popen([sys.executable, "-c", script, str(plane.layout.directory)])
     deadline = time.monotonic() + DEADLINE
     while set(running(plane)) != {"etcd", "kube-apiserver"}:

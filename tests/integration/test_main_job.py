@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from runner.dev.observer import Observer, wait_for
+from runner.dev.show.observer import Observer, wait_for
 from tests.fixtures.operators import GROUP, PATIENCE, Operate, Project, Things
 
 pytestmark = pytest.mark.cluster

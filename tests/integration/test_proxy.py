@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from runner.dev.api import Api
-from runner.dev.binaries import find_programs
-from runner.dev.controlplane import ControlPlane
+from runner.dev.plane.api import Api
+from runner.dev.plane.controlplane import ControlPlane
+from runner.dev.programs.binaries import find_programs
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery
 from runner.objects import GroupVersionKind, Owner

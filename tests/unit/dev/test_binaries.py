@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from runner.dev import binaries, download, gobuild
-from runner.dev.binaries import CONTROL_PLANE, KWOK, Search, cache_directory, find_programs
-from runner.dev.progress import Progress
+from runner.dev.programs import binaries, download, gobuild
+from runner.dev.programs.binaries import CONTROL_PLANE, KWOK, Search, cache_directory, find_programs
+from runner.dev.programs.progress import Progress
 from runner.errors import BinariesError
 
 EVERYTHING = (*CONTROL_PLANE, *KWOK)

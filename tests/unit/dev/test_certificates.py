@@ -7,8 +7,8 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from runner.dev import certificates
-from runner.dev.certificates import AUTHORITIES, SUBJECTS, Subject
+from runner.dev.plane import certificates
+from runner.dev.plane.certificates import AUTHORITIES, SUBJECTS, Subject
 
 
 @pytest.fixture(scope="module")

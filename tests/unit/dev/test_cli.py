@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from runner.dev import cli
-from runner.dev.components import AuditLevel, Options
-from runner.dev.layout import Layout, Ports
-from runner.dev.state import State, write
+from runner.dev.plane.components import AuditLevel, Options
+from runner.dev.plane.layout import Layout, Ports
+from runner.dev.plane.state import State, write
 
 
 def parsed(*argv: str) -> argparse.Namespace:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from runner.dev import certificates, kubeconfig
-from runner.dev.layout import Layout
+from runner.dev.plane import certificates, kubeconfig
+from runner.dev.plane.layout import Layout
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,8 @@ from __future__ import annotations
 from itertools import islice
 from pathlib import Path
 
-from runner.dev import logs
-from runner.dev.logs import added_lines
+from runner.dev.plane import logs
+from runner.dev.plane.logs import added_lines
 
 
 def test_last_lines_of_one_log_stand_alone(tmp_path: Path) -> None:

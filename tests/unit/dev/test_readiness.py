@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from runner.dev import processes, readiness
-from runner.dev.layout import Layout
-from runner.dev.processes import Process
-from runner.dev.readiness import node_ready, port_taken, tail
+from runner.dev.plane import processes, readiness
+from runner.dev.plane.layout import Layout
+from runner.dev.plane.processes import Process
+from runner.dev.plane.readiness import node_ready, port_taken, tail
 from runner.errors import ComponentError, DevError
 
 READY = {"spec": {}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}

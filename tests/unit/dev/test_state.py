@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from runner.dev import state
-from runner.dev.components import AuditLevel, Options
-from runner.dev.layout import Ports
-from runner.dev.state import State
+from runner.dev.plane import state
+from runner.dev.plane.components import AuditLevel, Options
+from runner.dev.plane.layout import Ports
+from runner.dev.plane.state import State
 
 
 @pytest.mark.parametrize("audit", [None, AuditLevel.REQUEST])

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from runner.dev import download, gobuild
-from runner.dev.lock import locked_file
-from runner.dev.progress import Progress, progress_on_stderr
-from runner.dev.versions import VERSIONS
+from runner.dev.programs import download, gobuild
+from runner.dev.programs.lock import locked_file
+from runner.dev.programs.progress import Progress, progress_on_stderr
+from runner.dev.programs.versions import VERSIONS
 from runner.errors import BinariesError
 
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")

@@ -22,9 +22,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from runner.dev.controlplane import ControlPlane
-from runner.dev.observer import Object, Observer, condition, wait_for
-from runner.dev.operator import OperatorProcess, Record
+from runner.dev.plane.controlplane import ControlPlane
+from runner.dev.show.observer import Object, Observer, condition, wait_for
+from runner.dev.show.operator import OperatorProcess, Record
 
 PROJECT = Path(__file__).parent / "benchproject"
 KIND = ("bench.example.com/v1", "OneTask")

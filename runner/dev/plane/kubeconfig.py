@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from runner.dev.layout import Layout
+from runner.dev.plane.layout import Layout
 
 
 def write(file: Path, layout: Layout, server: str, client: str) -> None:

@@ -7,7 +7,7 @@ import json
 import ssl
 from typing import Any, cast
 
-from runner.dev.layout import HOST, Layout, Ports
+from runner.dev.plane.layout import HOST, Layout, Ports
 
 TIMEOUT = 5
 

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from runner.dev import bootstrap, processes
-from runner.dev.api import Api
-from runner.dev.layout import Layout
-from runner.dev.processes import Process
+from runner.dev.plane import bootstrap, processes
+from runner.dev.plane.api import Api
+from runner.dev.plane.layout import Layout
+from runner.dev.plane.processes import Process
 from runner.errors import ComponentError, DevError
 
 TIMEOUT = 120.0

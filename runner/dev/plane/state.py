@@ -6,8 +6,8 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from runner.dev.components import AuditLevel, Options
-from runner.dev.layout import Ports
+from runner.dev.plane.components import AuditLevel, Options
+from runner.dev.plane.layout import Ports
 
 
 @dataclass(frozen=True)

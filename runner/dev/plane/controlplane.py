@@ -18,14 +18,14 @@ from typing import Self
 
 import yaml
 
-from runner.dev import bootstrap, certificates, kubeconfig, processes, readiness, state
-from runner.dev.api import Api
-from runner.dev.binaries import Programs, find_programs
-from runner.dev.components import NAMES, Component, Options, all_components, audit_policy
-from runner.dev.layout import Layout, Ports, choose_ports
-from runner.dev.lock import locked_directory
-from runner.dev.processes import Process
-from runner.dev.state import State
+from runner.dev.plane import bootstrap, certificates, kubeconfig, processes, readiness, state
+from runner.dev.plane.api import Api
+from runner.dev.plane.components import NAMES, Component, Options, all_components, audit_policy
+from runner.dev.plane.layout import Layout, Ports, choose_ports
+from runner.dev.plane.processes import Process
+from runner.dev.plane.state import State
+from runner.dev.programs.binaries import Programs, find_programs
+from runner.dev.programs.lock import locked_directory
 from runner.errors import ComponentError, DevError
 
 ATTEMPTS = 5

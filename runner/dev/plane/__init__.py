@@ -1,0 +1,1 @@
+"""The control plane: certificates, components, processes, and starting and ending them together."""

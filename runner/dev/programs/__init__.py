@@ -1,0 +1,1 @@
+"""Where the control plane's programs come from: directories, downloads, go build."""
