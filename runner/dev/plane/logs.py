@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from runner.dev.plane.readiness import tail
+from runner.dev.tail import tail
 
 INTERVAL = 0.2
 

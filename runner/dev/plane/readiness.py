@@ -5,19 +5,16 @@ from __future__ import annotations
 import http.client
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 from runner.dev.plane import bootstrap, processes
 from runner.dev.plane.api import Api
 from runner.dev.plane.layout import Layout
 from runner.dev.plane.processes import Process
+from runner.dev.tail import tail
 from runner.errors import ComponentError, DevError
 
 TIMEOUT = 120.0
 INTERVAL = 0.05
-TAIL_LINES = 15
-# Lines of logs are shorter than this on average; a file is not read whole for its end.
-LINE_BYTES = 1024
 # How etcd and the API server, both Go programs, say that somebody else was quicker.
 PORT_TAKEN = "address already in use"
 
@@ -52,17 +49,6 @@ def check(layout: Layout, started: Mapping[str, Process]) -> None:
         if not processes.alive(process):
             log = layout.log(name)
             raise ComponentError(name, str(log), tail(log))
-
-
-def tail(log: Path, lines: int = TAIL_LINES) -> str:
-    """The last lines of a log; empty where there is none."""
-    try:
-        with log.open("rb") as opened:
-            opened.seek(max(0, log.stat().st_size - lines * LINE_BYTES))
-            content = opened.read().decode(errors="replace")
-    except FileNotFoundError:
-        return ""
-    return "\n".join(content.splitlines()[-lines:])
 
 
 def port_taken(error: ComponentError) -> bool:

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.dev.plane.readiness import tail
 from runner.dev.programs.progress import Progress
 from runner.dev.programs.versions import VERSIONS
+from runner.dev.tail import tail
 from runner.errors import BinariesError
 
 MODULES = Path(__file__).with_name("gomodule")

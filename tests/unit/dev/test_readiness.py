@@ -8,7 +8,8 @@ import pytest
 from runner.dev.plane import processes, readiness
 from runner.dev.plane.layout import Layout
 from runner.dev.plane.processes import Process
-from runner.dev.plane.readiness import node_ready, port_taken, tail
+from runner.dev.plane.readiness import node_ready, port_taken
+from runner.dev.tail import tail
 from runner.errors import ComponentError, DevError
 
 READY = {"spec": {}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
