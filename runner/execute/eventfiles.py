@@ -35,9 +35,7 @@ class EventFiles:
     def store(self, event: dict[str, Any]) -> None:
         """Write the whole event over Ansible's part of it, which is shorter. Raises OSError."""
         partial = self._partial(event)
-        descriptor = os.open(
-            partial, os.O_WRONLY | os.O_CREAT, 0o600
-        )  # truncating would cost more than the rest
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT, 0o600)  # truncating would cost more than the rest
         with os.fdopen(descriptor, "wb", buffering=0) as file:
             file.write(json.dumps(event).encode())
         Path(partial).rename(f"{self._directory}/{event['counter']}-{event['uuid']}.json")
