@@ -15,7 +15,7 @@ from typing import NoReturn
 from runner.config.flags import add_flags, spell_out_booleans
 from runner.config.read import read_settings
 from runner.config.watchesfile import load_watches
-from runner.errors import OperatorError
+from runner.errors import OperatorError, UsageError
 from runner.logs import configure_logs
 from runner.version import VERSION
 
@@ -60,6 +60,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="run the operator", allow_abbrev=False)
     add_flags(run)
     run.add_argument("ignored", nargs="*", help=argparse.SUPPRESS)
+    run.set_defaults(complain=run.error)
     commands.add_parser("version", help="print the version")
     commands.add_parser("help", help="print this help")
     if words[:1] == ["dev"]:
@@ -74,8 +75,16 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
 def _run(parsed: argparse.Namespace) -> int:
     from runner.manager import run_operator  # noqa: PLC0415  (help and version must not pay for importing it)
 
-    settings = read_settings(parsed, os.environ, terminal=sys.stderr.isatty())
-    configure_logs(settings.log_level, settings.log_encoder)
+    try:
+        settings = read_settings(parsed, os.environ, terminal=sys.stderr.isatty())
+    except UsageError as error:
+        parsed.complain(str(error))
+    configure_logs(
+        settings.log_level,
+        settings.log_encoder,
+        stacktrace_level=settings.log_stacktrace_level,
+        time_encoding=settings.log_time_encoding,
+    )
     watches, notes = load_watches(settings.watches_file, Path.cwd(), settings.environment)
     for note in notes:
         sys.stderr.write(f"Warning: {note}\n")
