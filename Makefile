@@ -11,6 +11,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 RESOURCES ?= 200
 IDLE ?= 5000
+SCENARIO ?= default
 
 .PHONY: help
 help:  ## Show what there is to run
@@ -46,6 +47,10 @@ test-fast: $(READY)  ## The tests that need no cluster; seconds
 .PHONY: test-ansible
 test-ansible: $(READY)  ## The tests that run Ansible; ANSIBLE=2.18 runs them on that line of ansible-core
 	$(BIN)/pytest -n $(WORKERS) tests/integration tests/robustness --ignore-glob='*/test_dev_*'
+
+.PHONY: molecule
+molecule: $(READY)  ## The sample operator's scenario; SCENARIO=default|kind|cluster
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/molecule test --scenario-name $(SCENARIO)
 
 .PHONY: demo
 demo: $(READY)  ## Watch the sample operator live on a real Kubernetes API; KEEP=1 leaves it up
