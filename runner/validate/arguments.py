@@ -1,4 +1,4 @@
-"""The arguments of `ansible-operator validate`, apart from what they lead to: help must not pay for importing that."""
+"""The arguments of `ansible-operator validate`, apart from what carries them out, which takes long to import."""
 
 from __future__ import annotations
 

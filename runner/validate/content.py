@@ -1,4 +1,4 @@
-"""Reads the roles and playbooks that the watches name, and those that they use in turn."""
+"""Reads the roles and playbooks that the watches name, and those of the project that they use in turn."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Reader:
     def _follow(self, use: Use, path: Path, role_places: tuple[Path, ...], beside: Path | None) -> None:
         if use.what is What.ROLE:
             found = find_role(use.name, role_places, self._places, beside)
-            if found:
+            if found and found.resolve().is_relative_to(self._places.project):  # else it is somebody else's work
                 self._role(found, role_places, beside)
         elif use.what is What.FILE and (path.parent / use.name).is_file():
             included = path.parent / use.name
