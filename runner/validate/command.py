@@ -26,7 +26,8 @@ def main(parsed: argparse.Namespace) -> int:
 
 
 def _as_text(findings: Sequence[Finding]) -> str:
-    counted = [f"{_count(findings, severity)} {severity}s" for severity in Severity]
+    counts = {severity: _count(findings, severity) for severity in Severity}
+    counted = [f"{count} {severity}{'' if count == 1 else 's'}" for severity, count in counts.items()]
     return "".join(f"{line}\n" for line in (*findings, ", ".join(counted)))
 
 

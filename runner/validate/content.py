@@ -10,7 +10,7 @@ from runner.config.yamlfile import Located
 from runner.validate import uses
 from runner.validate.documents import Document, read, shown, yaml_files
 from runner.validate.findings import Finding, warning
-from runner.validate.places import Places, first_directory
+from runner.validate.places import IMAGE_HOME, Places, first_directory
 from runner.validate.uses import Use, What
 from runner.watches import Content
 
@@ -109,7 +109,10 @@ def find_role(name: str, role_places: tuple[Path, ...], places: Places, beside: 
         found = parent and parent / "roles" / Path(*role)
         if found and found.is_dir():
             return found
-    return first_directory(place / name for place in role_places)
+    at_home = places.project / name.removeprefix(f"{IMAGE_HOME}/")
+    return first_directory(
+        [*(place / name for place in role_places), *([at_home] if name.startswith("/") else [])]
+    )
 
 
 def _shape(document: Document, uses_of: Callable[[Located], Iterator[Use]]) -> Iterator[Finding]:

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+IMAGE_HOME = "/opt/ansible"
+"""Where images keep a project: watches and playbooks name roles below it."""
 BUNDLED = Path(__file__).parent.parent / "collections"
 _SYSTEM = Path("/etc/ansible")
 

@@ -12,11 +12,8 @@ from runner.validate.content import Reader
 from runner.validate.crds import Watched
 from runner.validate.documents import shown
 from runner.validate.findings import Finding, Severity, of_problem
-from runner.validate.places import find_places
+from runner.validate.places import IMAGE_HOME, find_places
 from runner.validate.redirects import redirects
-
-IMAGE_HOME = "/opt/ansible"
-"""Where images keep a project: watches name roles and playbooks below it."""
 
 
 def validate(project: Path, watches_file: Path, environment: Mapping[str, str]) -> list[Finding]:

@@ -25,13 +25,13 @@ def test_a_sound_project_ends_with_0_and_a_line_that_says_so(
 def test_an_error_ends_with_1(sound: Sound, capsys: pytest.CaptureFixture[str]) -> None:
     sound.replace("config/crd/thing.yaml", "served: true", "served: false")
     assert main(["validate", str(sound.path)]) == 1
-    assert capsys.readouterr().out.splitlines()[-1] == "1 errors, 0 warnings"
+    assert capsys.readouterr().out.splitlines()[-1] == "1 error, 0 warnings"
 
 
 def test_a_warning_ends_with_0(sound: Sound, capsys: pytest.CaptureFixture[str]) -> None:
     sound.replace("config/crd/thing.yaml", "{status: {}}", "{}")
     assert main(["validate", str(sound.path)]) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "0 errors, 1 warnings"
+    assert capsys.readouterr().out.splitlines()[-1] == "0 errors, 1 warning"
 
 
 def test_findings_for_programs(sound: Sound, capsys: pytest.CaptureFixture[str]) -> None:

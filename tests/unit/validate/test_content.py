@@ -207,6 +207,13 @@ def test_the_files_that_a_playbook_includes_are_checked_as_well(sound: Sound, pl
     assert finding.startswith("error: more.yml:1: not YAML")
 
 
+@pytest.mark.parametrize(("name", "found"), [("/opt/ansible/roles/other", 0), ("/opt/elsewhere/roles/other", 1)])
+def test_a_role_by_its_path_in_the_image(sound: Sound, name: str, found: int) -> None:
+    playbook(sound, f"- hosts: all\n  roles: [{name}]")
+    sound.write({"roles/other/tasks/main.yml": ""})
+    assert len(sound.validate()) == found
+
+
 def test_a_role_that_is_installed_outside_the_project_is_not_checked(sound: Sound) -> None:
     sound.write({TASKS: "- include_role: {name: other}", "../shared/other/tasks/main.yml": "- ["})
     sound.environment["ANSIBLE_ROLES_PATH"] = "../shared"
