@@ -15,7 +15,7 @@ from runner.control.queue import WorkQueue
 from runner.control.reconciler import Reconciler
 from runner.control.triggers import Following
 from runner.control.worker import Workers
-from runner.execute.console import Console, LogEvents
+from runner.execute.console import Console, LogEvents, log_events
 from runner.execute.process import ColdExecutor
 from runner.execute.variables import extra_vars
 from runner.kube.client import Client
@@ -35,7 +35,7 @@ from runner.serve.reviews import Reviews
 from runner.serve.servingcerts import serving_context
 from runner.settings import Settings
 from runner.stopping import either, ended, stopped_by_signals
-from runner.version import VERSION
+from runner.version import VERSION, commit
 from runner.watches import Watch
 from runner.watching import OwnWrites, Watching, where_to_watch
 
@@ -76,7 +76,7 @@ class _Parts:
     def __init__(self, client: Client, fence: Fence, settings: Settings, watches: Watches) -> None:
         self._settings = settings
         self._watches = watches
-        self._metrics = Metrics()
+        self._metrics = Metrics(watches)
         self._report = Report(self._metrics)
         self._client = client
         self._discovery = Discovery(client)
@@ -100,7 +100,9 @@ class _Parts:
             OwnWrites(self.proxy.own_write, self.proxy.settle),
             self._report.changed,
         )
-        self._executor = ColdExecutor(settings.runner_dir, settings.environment, console=_console(settings))
+        self._executor = ColdExecutor(
+            settings.runner_dir, settings.environment, console=_console(settings, watches)
+        )
         self.workers = Workers(self._queue, self._reconciler().reconcile, total)
         self.leadership = leadership(settings, client, fence, self._reactions())
 
@@ -115,7 +117,7 @@ class _Parts:
 
     async def listen(self, stack: AsyncExitStack) -> None:
         """A busy port is found before anything runs; probes and metrics answer also while another leads."""
-        self._metrics.build(f"v{VERSION}", "")
+        self._metrics.build(f"v{VERSION}", commit())
         parts: list[health.Listener | Proxy] = [
             health.probes(self._settings.health_probe_bind_address, ready=self._trouble),
             health.metrics(
@@ -210,16 +212,15 @@ class _Parts:
         return f"not watching {', '.join(unwatched)}" if unwatched else ""
 
 
-def _console(settings: Settings) -> Console:
+def _console(settings: Settings, watches: Watches) -> Console:
     environment = settings.environment
-    try:
-        level = LogEvents(settings.ansible_log_events.lower() or "tasks")
-    except ValueError:
-        log.warning("--ansible-log-events is none of tasks, everything, nothing; using tasks")
-        level = LogEvents.TASKS
+    level = log_events(settings.ansible_log_events)
+    for gvk in watches if level is None else ():
+        message = "--ansible-log-events is none of tasks, everything, nothing; using tasks"
+        log.error(message, gvk=str(gvk), value=settings.ansible_log_events)
     verbosity = environment.get("ANSIBLE_VERBOSITY", "")
     try:
         debug = boolean(environment.get("ANSIBLE_DEBUG_LOGS", "false"))
     except ValueError:
         debug = False
-    return Console(level, verbosity=int(verbosity) if verbosity.isdecimal() else 0, debug=debug)
+    return Console(level or LogEvents.TASKS, verbosity=int(verbosity) if verbosity.isdecimal() else 0, debug=debug)

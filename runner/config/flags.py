@@ -29,7 +29,8 @@ def boolean(text: str) -> bool:
 @dataclass(frozen=True, slots=True)
 class Flag:
     """One flag: `reader` turns its text into a value and raises ValueError; `alias_of` marks a
-    deprecated name, `ignored` one that manifests give and that changes nothing."""
+    deprecated name, `ignored` a flag that manifests give and that changes nothing any more.
+    """
 
     name: str
     reader: Callable[[str], Any]
@@ -155,11 +156,8 @@ RUN_FLAGS = (
 def add_flags(parser: argparse.ArgumentParser, flags: Iterable[Flag] = RUN_FLAGS) -> None:
     """Declares `flags`; the default of each is None, so that the caller can tell what was given."""
     for flag in flags:
-        shown = (
-            argparse.SUPPRESS
-            if flag.alias_of or flag.ignored
-            else f"{flag.help} (default: {_shown(flag.default)})"
-        )
+        hidden = flag.alias_of or flag.ignored
+        shown = argparse.SUPPRESS if hidden else f"{flag.help} (default: {_shown(flag.default)})"
         metavar = "BOOL" if flag.reader is boolean else "VALUE"
         parser.add_argument(f"--{flag.name}", type=_typed(flag), metavar=metavar, help=shown.replace("%", "%%"))
 
@@ -168,6 +166,29 @@ def spell_out_booleans(arguments: Iterable[str], flags: Iterable[Flag] = RUN_FLA
     """`--flag` as `--flag=true`, so that a boolean never takes the next word as its value."""
     names = {f"--{flag.name}" for flag in flags if flag.reader is boolean}
     return [f"{argument}=true" if argument in names else argument for argument in arguments]
+
+
+def join_values(arguments: Iterable[str], flags: Iterable[Flag] = RUN_FLAGS) -> list[str]:
+    """`--flag value` as `--flag=value`, so that a value may begin with a dash; without what follows `--`."""
+    names = {f"--{flag.name}" for flag in flags if flag.reader is not boolean}
+    joined: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        if word == "--":
+            break
+        value = next(words, None) if word in names else None
+        joined.append(word if value is None else f"{word}={value}")
+    return joined
+
+
+def deprecations(parsed: argparse.Namespace, flags: Iterable[Flag] = RUN_FLAGS) -> list[str]:
+    """A notice for each deprecated flag that was given."""
+    return [
+        f"Flag --{flag.name} has been deprecated, "
+        + ("it changes nothing" if flag.ignored else f"use --{flag.alias_of} instead")
+        for flag in flags
+        if (flag.alias_of or flag.ignored) and getattr(parsed, flag.attribute, None) is not None
+    ]
 
 
 def _typed(flag: Flag) -> Callable[[str], Any]:
