@@ -13,6 +13,7 @@ from itertools import groupby
 from os import kill
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
@@ -20,6 +21,7 @@ import yaml
 from runner.dev.plane.controlplane import ControlPlane
 from runner.dev.show.observer import Observer, wait_for
 from runner.dev.show.operator import OperatorProcess
+from tests.fixtures.line import line
 from tests.fixtures.operators import PATIENCE, Project, Things, ledger
 
 pytestmark = pytest.mark.cluster
@@ -94,9 +96,9 @@ def stand(
     """Makes a candidate and starts it; with `ready` it is waited for until it leads and watches."""
     made: list[Candidate] = []
 
-    def start(name: str, *flags: str, ready: bool = False) -> Candidate:
+    def start(name: str, *flags: str, ready: bool = False, server: str = "") -> Candidate:
         namespace = observer.namespace
-        config = _account(control_plane, observer, name, tmp_path / f"{name}.kubeconfig")
+        config = _account(control_plane, observer, name, tmp_path / f"{name}.kubeconfig", server)
         process = OperatorProcess(
             project.path,
             config,
@@ -156,6 +158,27 @@ def test_a_leader_that_was_frozen_writes_nothing_and_ends_and_its_run_does_not_o
     assert [event for event in _written(control_plane, first) if event["completed"] > frozen + 0.5] == []
 
 
+def test_a_leader_that_cannot_reach_the_api_ends_before_another_may_lead(
+    stand: Stand, things: Things, book: Path, control_plane: ControlPlane, observer: Observer
+) -> None:
+    api = urlsplit(yaml.safe_load(control_plane.kubeconfig.read_text())["clusters"][0]["cluster"]["server"])
+    with line(str(api.hostname), int(api.port or 443)) as between:
+        first = stand("first", *SHORT, ready=True, server=f"https://127.0.0.1:{between.port}")
+        second = stand("second", *SHORT)
+        things.create("thing", {"seconds": 600})
+        wait_for("the first to run it", lambda: _runs(book) == ["first"], seconds=PATIENCE)
+        between.cut()
+        assert first.process.wait(PATIENCE) == 1
+        ended = time.time()
+        lease = observer.get(LEASE, "Lease", ELECTION) or {}
+        print(f"ended {ended - _unix(lease['spec']['renewTime']):.1f} s after its last renewal")
+        assert lease["spec"]["holderIdentity"] == next(first.process.records("Leading"))["identity"]
+        assert ended < _unix(lease["spec"]["renewTime"]) + lease["spec"]["leaseDurationSeconds"]
+        assert _takeover(second) < TAKEOVER
+        wait_for("the second to run it", lambda: "second" in _runs(book), seconds=PATIENCE)
+    assert _runs(book) == ["first", "second"]
+
+
 def test_a_clean_stop_hands_over_at_once(stand: Stand, things: Things, book: Path) -> None:
     first, second = stand("first", ready=True), stand("second")
     assert first.process.stop() == 0
@@ -205,19 +228,23 @@ def _runs(book: Path) -> list[str]:
 def _written(control_plane: ControlPlane, candidate: Candidate, resource: str = "") -> list[dict[str, Any]]:
     """What its account wrote, by the audit log."""
     found = []
-    for line in control_plane.audit_log.read_text().splitlines():
+    for text in control_plane.audit_log.read_text().splitlines():
         try:
-            event = json.loads(line)
+            event = json.loads(text)
         except ValueError:
             continue  # it is being written
         about = event.get("objectRef", {}).get("resource", "")
         if event["user"]["username"] == candidate.account and event["verb"] in WRITES:
-            completed = datetime.fromisoformat(event["stageTimestamp"]).timestamp()
+            completed = _unix(event["stageTimestamp"])
             found.append({"verb": event["verb"], "resource": about, "completed": completed})
     return [event for event in found if resource in ("", event["resource"])]
 
 
-def _account(control_plane: ControlPlane, observer: Observer, name: str, path: Path) -> Path:
+def _unix(stamp: str) -> float:
+    return datetime.fromisoformat(stamp).timestamp()
+
+
+def _account(control_plane: ControlPlane, observer: Observer, name: str, path: Path, server: str) -> Path:
     """A service account with every right in the test's namespace, and a kubeconfig for it."""
     observer.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}})
     observer.create(
@@ -233,5 +260,7 @@ def _account(control_plane: ControlPlane, observer: Observer, name: str, path: P
     config["users"] = [
         {"name": entry["name"], "user": {"token": observer.token(name)}} for entry in config["users"]
     ]
+    if server:
+        config["clusters"][0]["cluster"]["server"] = server
     path.write_text(yaml.safe_dump(config))
     return path
