@@ -48,9 +48,6 @@ class Resource(NamedTuple):
             raise ValueError(f"namespace is required: {self.kind} is a namespaced kind")
         within = f"/namespaces/{namespace}" if self.namespaced else ""
         return f"{self.root}{within}/{self.plural}" + (f"/{name}" if name else "")
-            self.root,
-            within,
-        ) + ("/" + name if name else "")
 
 
 class Api:
