@@ -113,7 +113,7 @@ class UserMetrics:
         name, help_text = request.name, request.description
         try:
             if name in self._taken():
-                raise MetricError(f"the operator itself has a metric {name}: choose another name")
+                raise MetricError(f"{name} is the name of another metric: choose another name")
             metric: _Counter | Gauge | Histogram | Summary
             match request.kind:
                 case "counter":
@@ -133,9 +133,8 @@ class UserMetrics:
     def _taken(self) -> set[str]:
         """Every name on /metrics: not all collectors tell the registry theirs."""
         families = list(self._registry.collect())
-        return {family.name for family in families} | {
-            sample.name for family in families for sample in family.samples
-        }
+        named = {family.name for family in families if family.type != "counter"}
+        return named | {sample.name for family in families for sample in family.samples}
 
 
 class _Counter:

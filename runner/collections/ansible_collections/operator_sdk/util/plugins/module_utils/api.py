@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any, NamedTuple, NoReturn
+from urllib.parse import quote
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 from ansible_collections.operator_sdk.util.plugins.module_utils import login
@@ -11,6 +12,7 @@ from ansible_collections.operator_sdk.util.plugins.module_utils import login
 try:
     from kubernetes.client.exceptions import ApiException
     from kubernetes.dynamic import DynamicClient
+    from urllib3.exceptions import HTTPError
 except ImportError:
     ApiException = None  # `connect` says what is missing, before anything else
 
@@ -46,8 +48,8 @@ class Resource(NamedTuple):
         """The path of an object, or of all of them. Raises ValueError where a namespace is missing."""
         if self.namespaced and not namespace:
             raise ValueError(f"namespace is required: {self.kind} is a namespaced kind")
-        within = f"/namespaces/{namespace}" if self.namespaced else ""
-        return f"{self.root}{within}/{self.plural}" + (f"/{name}" if name else "")
+        within = f"/namespaces/{quote(str(namespace), safe='')}" if self.namespaced else ""
+        return f"{self.root}{within}/{self.plural}" + (f"/{quote(name, safe='')}" if name else "")
 
 
 class Api:
@@ -79,6 +81,8 @@ class Api:
             answer = self._client.request(method, path, body=body, content_type=content_type, serialize=False)
         except ApiException as error:
             raise ApiError(error.status or 0, str(error.reason), _text(error.body)) from error
+        except HTTPError as error:
+            raise ApiError(0, "No answer", str(error)) from error
         found: Json = json.loads(answer.data.decode("utf-8"))
         return found
 

@@ -11,6 +11,7 @@ from ansible_collections.operator_sdk.util.plugins.module_utils.api import (
     STRATEGIC_MERGE_PATCH,
     Api,
     ApiError,
+    Resource,
     connect,
     fail,
 )
@@ -153,11 +154,12 @@ def main() -> None:
 
 def _written(api: Api, params: dict[str, Any], now: datetime) -> Any:  # noqa: ANN401  (two objects)
     """The Event before and after; before is None where there was none."""
-    everything = "/api/v1/namespaces/{}/events".format(params["namespace"])
+    events = Resource("/api/v1", "v1", "Event", "events", namespaced=True, has_status=False)
+    everything = events.path(params["namespace"])
     name = params["name"]
     if params["appendTimestamp"]:
         name = f"{name}.{now.replace(tzinfo=None)}"
-    path = f"{everything}/{name}"
+    path = events.path(params["namespace"], name)
     old = None if params["appendTimestamp"] else _existing(api, path)
     event = wanted(params, name, now, old, _involved(api, params["involvedObject"]))
     if old is None:
