@@ -151,5 +151,5 @@ def test_an_error_tells_what_the_api_server_said(answers: dict[str, Result]) -> 
 
 def test_a_status_that_the_api_server_refuses_is_said(answers: dict[str, Result]) -> None:
     answer = answers["a status that is none"]
-    assert (answer["failed"], answer["error"]["status"]) == (True, 400)
-    assert answer["msg"].startswith("Failed to replace status: 400 ")
+    assert (answer["failed"], answer["error"]["status"]) == (True, 422)
+    assert answer["msg"].startswith("Failed to replace status: 422 ")
