@@ -20,7 +20,7 @@ PARAMS = {
 }
 
 
-class Ended(Exception):
+class EndedError(Exception):
     """What the module ends with."""
 
     def __init__(self, **answer: Any) -> None:
@@ -31,7 +31,7 @@ class Module:
     params = PARAMS
 
     def exit_json(self, **answer: Any) -> None:
-        raise Ended(**answer)
+        raise EndedError(**answer)
 
     fail_json = exit_json
 
@@ -63,7 +63,7 @@ class Api:
 def answer(monkeypatch: pytest.MonkeyPatch, conflicts: int) -> dict[str, Any]:
     monkeypatch.setattr(k8s_status, "AnsibleModule", lambda **_: Module())
     monkeypatch.setattr(k8s_status, "connect", lambda _: Api(conflicts))
-    with pytest.raises(Ended) as ended:
+    with pytest.raises(EndedError) as ended:
         k8s_status.main()
     return ended.value.answer
 
