@@ -29,7 +29,7 @@ from runner.kube.reflector import Phase, Reflector
 from runner.metrics import Metrics
 from runner.objects import GroupVersionKind, Owner
 from runner.report import Report
-from runner.serve import health
+from runner.serve import health, usermetrics
 from runner.serve.ownership import Mechanism
 from runner.serve.proxy import Proxy
 from runner.settings import Settings
@@ -107,6 +107,7 @@ class _Parts:
         parts: list[health.Listener | Proxy] = [
             health.probes(self._settings.health_probe_bind_address, ready=self._trouble),
             health.metrics(self._settings.metrics_bind_address, self._metrics.registry),
+            usermetrics.listener(self._settings.user_metrics_bind_address, self._metrics.registry),
             self.proxy,
         ]
         for part in parts:
