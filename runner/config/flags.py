@@ -98,7 +98,11 @@ RUN_FLAGS = (
         "kubeconfig", str, "", "kubeconfig file; default: KUBECONFIG, the pod's account, ~/.kube/config", ours=True
     ),
     Flag(
-        "max-concurrent-runs", int, 0, "runs at a time of all kinds; 0: as many as there are processors", ours=True
+        "max-concurrent-runs",
+        int,
+        0,
+        "runs of all kinds at a time; 0: four a processor, or as one kind may",
+        ours=True,
     ),
     Flag("run-deadline", parse_duration, 0.0, "end a run that takes longer; 0s: never", ours=True),
     Flag(
