@@ -134,6 +134,28 @@ def spell_out_booleans(arguments: Iterable[str], flags: Iterable[Flag] = RUN_FLA
     return [f"{argument}=true" if argument in names else argument for argument in arguments]
 
 
+def join_values(arguments: Iterable[str], flags: Iterable[Flag] = RUN_FLAGS) -> list[str]:
+    """`--flag value` as `--flag=value`, so that a value may begin with a dash; without what follows `--`."""
+    names = {f"--{flag.name}" for flag in flags if flag.reader is not boolean}
+    joined: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        if word == "--":
+            break
+        value = next(words, None) if word in names else None
+        joined.append(word if value is None else f"{word}={value}")
+    return joined
+
+
+def deprecations(parsed: argparse.Namespace, flags: Iterable[Flag] = RUN_FLAGS) -> list[str]:
+    """A notice for each deprecated flag that was given."""
+    return [
+        f"Flag --{flag.name} has been deprecated, use --{flag.alias_of} instead"
+        for flag in flags
+        if flag.alias_of and getattr(parsed, flag.attribute, None) is not None
+    ]
+
+
 def _typed(flag: Flag) -> Callable[[str], Any]:
     def read(text: str) -> Any:  # noqa: ANN401  (each flag has its own type)
         try:
