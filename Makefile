@@ -41,6 +41,15 @@ test: check  ## All tests, with a real Kubernetes API and real Ansible
 test-fast: $(READY)  ## The tests that need no cluster; seconds
 	$(BIN)/pytest tests/unit tests/contract
 
+.PHONY: image
+image: $(READY)  ## Build the base image and the sample operator's; BASE=debootstrap where no registry is
+	tools/build_image.sh
+
+.PHONY: test-image
+test-image: $(READY)  ## Build the images, and run the sample's against a real Kubernetes API; needs root
+	EXPORT=1 tools/build_image.sh
+	$(BIN)/pytest -m image tests/image
+
 .PHONY: demo
 demo: $(READY)  ## Watch the sample operator live on a real Kubernetes API; KEEP=1 leaves it up
 	$(BIN)/python -m runner.dev.show.demo $(if $(KEEP),--keep)
@@ -52,6 +61,11 @@ bench: $(READY)  ## What a reconcile costs, stage by stage; RESOURCES=200 IDLE=5
 .PHONY: pins
 pins: $(READY)  ## Make the pinned requirements anew from pyproject.toml
 	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet -o requirements/run.txt
+	for line in 2.18 2.19; do \
+		cp requirements/run.txt requirements/run-$$line.txt; \
+		$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet -P "ansible-core==$$line.*" -o requirements/run-$$line.txt; \
+	done
+	$(BIN)/uv pip compile requirements/build.in --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet -o requirements/build.txt
 	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet -o requirements/dev.txt
 
 .PHONY: clean

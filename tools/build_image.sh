@@ -2,13 +2,13 @@
 # Builds the base image and the sample operator's. Takes the first of docker, podman and buildah that is there.
 #
 #   BASE=python:3.12-slim-bookworm   the image to start from; `debootstrap` makes one of Debian's packages, for
-#                                    machines that reach no registry (needs root, buildah, debootstrap)
+#                                    machines that reach no registry (needs root, buildah, debootstrap); the
+#                                    sample's collection is then taken from .venv, not from Ansible Galaxy
 #   ANSIBLE_CORE=2.18                the line of ansible-core: 2.18 or 2.19
 #   IMAGE=ansible-operator-runner    the name of the image
 #   BUILDER=buildah                  the builder to use
 #   OUT=build/image                  where storage (buildah's), the packed collection and root file systems go
-#   EXPORT=1                         unpack both root file systems, for the tests
-#   GALAXY=0                         install the sample's collection from .venv instead of from Ansible Galaxy
+#   EXPORT=1                         unpack both root file systems beside their configurations, for the tests
 #   DEBIAN_MIRROR=URL                where debootstrap finds packages; default: where this machine does
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -18,6 +18,7 @@ ANSIBLE_CORE=${ANSIBLE_CORE:-2.18}
 IMAGE=${IMAGE:-ansible-operator-runner}
 OUT=$(realpath -m "${OUT:-build/image}")
 EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+OCI_CONFIG='import json, sys; json.dump(json.load(sys.stdin)["OCIv1"]["config"], sys.stdout)'
 TRUST=/etc/ssl/certs/ca-certificates.crt
 
 say() { printf '\n== %s (%s s)\n' "$1" "$SECONDS" >&2; }
@@ -44,7 +45,7 @@ build() {  # build NAME DOCKERFILE CONTEXT ARGUMENT...
         podman) podman build --timestamp "$EPOCH" -t "$name" -f "$dockerfile" "${arguments[@]}" "$context" ;;
         buildah)
             buildah_here bud --isolation chroot --format docker --timestamp "$EPOCH" \
-                --volume "$TRUST:$TRUST:ro" --volume "$OUT/collections:/collections:ro" \
+                --volume "$TRUST:$TRUST:ro" "${volumes[@]}" \
                 -t "$name" -f "$dockerfile" "${arguments[@]}" "$context" ;;
     esac
 }
@@ -82,10 +83,12 @@ unpack() {  # unpack NAME DIRECTORY
     rm -rf "$2"
     mkdir -p "$2"
     if [[ $builder == buildah ]]; then
+        buildah_here inspect --type image "$1" | python3 -c "$OCI_CONFIG" >"$2.json"
         container=$(buildah_here from --pull-never "$1")
         tar -C "$(buildah_here mount "$container")" -c . | tar -C "$2" -xp
         buildah_here rm "$container" >/dev/null
     else
+        "$builder" image inspect --format '{{json .Config}}' "$1" >"$2.json"
         container=$("$builder" create "$1")
         "$builder" export "$container" | tar -C "$2" -xp
         "$builder" rm "$container" >/dev/null
@@ -93,15 +96,19 @@ unpack() {  # unpack NAME DIRECTORY
 }
 
 builder=$([[ $BASE == debootstrap ]] && echo buildah || choose_builder)
+context=.
+volumes=()
 mkdir -p "$OUT/collections"
 if [[ $BASE == debootstrap ]]; then
     BASE=localhost/debootstrap
     if ! buildah_here inspect "$BASE" >/dev/null 2>&1; then say "making the base"; make_base; fi
+    context=$(context_without_galaxy)
 fi
 say "building $IMAGE with $builder"
 build "$IMAGE" Dockerfile . "BASE=$BASE" "ANSIBLE_CORE=$ANSIBLE_CORE"
 say "building $IMAGE-sample"
-build "$IMAGE-sample" samples/Dockerfile "$([[ ${GALAXY:-1} == 0 ]] && context_without_galaxy || echo .)" "BASE_IMAGE=$IMAGE"
+[[ $context == . ]] || volumes=(--volume "$OUT/collections:/collections:ro")
+build "$IMAGE-sample" samples/Dockerfile "$context" "BASE_IMAGE=$IMAGE"
 if [[ ${EXPORT:-} == 1 ]]; then
     say "unpacking"
     unpack "$IMAGE" "$OUT/root"

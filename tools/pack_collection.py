@@ -22,7 +22,8 @@ def main(target: Path) -> None:
         source = copytree(installed, Path(folder) / "core")
         for made_anew in ("MANIFEST.json", "FILES.json"):
             (source / made_anew).unlink()
-        (source / "galaxy.yml").write_text(yaml.safe_dump({"readme": "README.md"} | {name: about[name] for name in fields}))
+        described = {"readme": "README.md"} | {name: about[name] for name in fields}
+        (source / "galaxy.yml").write_text(yaml.safe_dump(described))
         galaxy = Path(sys.executable).with_name("ansible-galaxy")
         build = [str(galaxy), "collection", "build", "--force", "--output-path", str(target), str(source)]
         subprocess.run(build, check=True, stdout=subprocess.DEVNULL)

@@ -2,9 +2,9 @@
 
     python tools/rbac.py [DIRECTORY] [--name NAME]
 
-DIRECTORY holds watches.yaml and, if there are any, crds/, roles/ and playbooks/. The rules are those of the watched
-kinds and of what tasks and templates name literally. What is decided at run time (a kind in a variable) is listed on
-stderr: add its rule by hand, in a role of its own.
+DIRECTORY holds watches.yaml and, if there are any, crds/, roles/ and playbooks/. The rules are those of the
+watched kinds and of what tasks and templates name literally. What is decided at run time (a kind in a variable)
+is listed on stderr: add its rule by hand, in a role of its own.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class _Loader(yaml.SafeLoader):
     """Takes `!vault`, `!unsafe` and the like for what they stand in front of."""
 
 
-_Loader.add_multi_constructor("!", lambda loader, _suffix, node: loader.construct_scalar(node))  # type: ignore[no-untyped-call]
+_Loader.add_multi_constructor("!", lambda loader, _suffix, node: loader.construct_scalar(node))
 
 
 def of_project(directory: Path) -> tuple[list[Touch], list[str]]:
@@ -140,7 +140,9 @@ def _of_definition(definition: Any) -> Iterator[Touch | str]:  # noqa: ANN401  (
     elif isinstance(definition, dict):
         yield _touch(str(definition.get("apiVersion", "v1")), str(definition.get("kind", "")))
     elif "lookup(" not in str(definition):  # what a lookup reads is a file of the role
-        yield from of_text(str(definition)) if "kind:" in str(definition) else [f"its definition is {definition!r}"]
+        yield from (
+            of_text(str(definition)) if "kind:" in str(definition) else [f"its definition is {definition!r}"]
+        )
 
 
 def of_text(text: str) -> Iterator[Touch | str]:
