@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -49,16 +48,14 @@ def operator(
     kubeconfig = yaml.safe_load(control_plane.kubeconfig.read_text())
     cluster = kubeconfig["clusters"][0]["cluster"]
     server = urlsplit(cluster["server"])
-    return replace(
-        sample_image,
-        secrets=_account(control_plane, cluster["certificate-authority-data"], tmp_path / "account"),
-        environment={
-            **{item["name"]: item["value"] for item in manager["env"]},
-            "KUBERNETES_SERVICE_HOST": str(server.hostname),
-            "KUBERNETES_SERVICE_PORT": str(server.port),
-            "WATCH_NAMESPACE": namespace,
-        },
-    )
+    sample_image.secrets = _account(control_plane, cluster["certificate-authority-data"], tmp_path / "account")
+    sample_image.environment = {
+        **{item["name"]: item["value"] for item in manager["env"]},
+        "KUBERNETES_SERVICE_HOST": str(server.hostname),
+        "KUBERNETES_SERVICE_PORT": str(server.port),
+        "WATCH_NAMESPACE": namespace,
+    }
+    return sample_image
 
 
 def test_a_custom_resource_is_reconciled(operator: Container, observer: Observer) -> None:
@@ -73,7 +70,7 @@ def test_a_custom_resource_is_reconciled(operator: Container, observer: Observer
 
 def test_it_stops_when_the_kubelet_says_so(operator: Container) -> None:
     operator.start(*_arguments())
-    operator.wait_for_log('"msg":"Ready"', PATIENCE)
+    operator.wait_for_log('"msg": "Ready"', PATIENCE)
     assert operator.stop() == 0
 
 
