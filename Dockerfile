@@ -46,6 +46,8 @@ ENV HOME=/opt/ansible \
     USER_UID=1001 \
     TINI_VERSION=v0.19.0 \
     LANG=C.UTF-8
+ARG COMMIT=
+ENV ANSIBLE_OPERATOR_COMMIT=${COMMIT}
 WORKDIR /opt/ansible
 USER 1001:0
 ENTRYPOINT ["/tini", "--", "/usr/local/bin/ansible-operator", "run", "--watches-file=./watches.yaml"]
