@@ -28,7 +28,7 @@ from runner.leading import Reactions, exit_within, leadership
 from runner.metrics import Metrics
 from runner.objects import GroupVersionKind, Owner
 from runner.report import Report
-from runner.serve import health
+from runner.serve import health, usermetrics
 from runner.serve.ownership import Mechanism
 from runner.serve.proxy import Proxy
 from runner.serve.reviews import Reviews
@@ -126,6 +126,7 @@ class _Parts:
                 tls=serving_context(self._settings.environment) if self._settings.metrics_secure else None,
                 guard=Reviews(self._client).guard if self._settings.metrics_require_rbac else None,
             ),
+            usermetrics.listener(self._settings.user_metrics_bind_address, self._metrics.registry),
             self.proxy,
         ]
         for part in parts:

@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-pytest_plugins = ["tests.fixtures.cluster", "tests.fixtures.operators"]
+pytest_plugins = ["tests.fixtures.cluster", "tests.fixtures.operators", "tests.fixtures.containers"]

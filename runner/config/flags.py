@@ -136,9 +136,20 @@ RUN_FLAGS = (
         "kubeconfig", str, "", "kubeconfig file; default: KUBECONFIG, the pod's account, ~/.kube/config", ours=True
     ),
     Flag(
-        "max-concurrent-runs", int, 0, "runs at a time of all kinds; 0: as many as there are processors", ours=True
+        "max-concurrent-runs",
+        int,
+        0,
+        "runs of all kinds at a time; 0: four a processor, or as one kind may",
+        ours=True,
     ),
     Flag("run-deadline", parse_duration, 0.0, "end a run that takes longer; 0s: never", ours=True),
+    Flag(
+        "user-metrics-bind-address",
+        str,
+        "127.0.0.1:5050",
+        "where runs report metrics of their own; 0: nowhere",
+        ours=True,
+    ),
     Flag("runner-dir", str, "/tmp/ansible-operator/runner", "where runs keep their files", ours=True),  # noqa: S108
     Flag(
         "reconcile-at-start",

@@ -9,6 +9,7 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
+from runner.errors import ListenError
 from runner.serve.listen import everywhere, parse_address
 from runner.serve.reviews import Guard
 
@@ -18,10 +19,16 @@ Check = Callable[[], str]
 
 
 class Listener:
-    """An HTTP server on one address. "0" and "" mean: do not listen; `port` is then 0."""
+    """An HTTP server on one address. "0" and "" mean: do not listen; `port` is then 0.
 
-    def __init__(self, address: str, application: web.Application, tls: ssl.SSLContext | None = None) -> None:
+    `flag` is where a person changes the address.
+    """
+
+    def __init__(
+        self, address: str, application: web.Application, flag: str, tls: ssl.SSLContext | None = None
+    ) -> None:
         self.port = 0
+        self._flag = flag
         self._address = parse_address(address)
         self._tls = tls
         self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0)
@@ -30,7 +37,10 @@ class Listener:
         """Raises ListenError when the address cannot be had."""
         if self._address is None:
             return
-        sockets = everywhere(*self._address)
+        try:
+            sockets = everywhere(*self._address)
+        except ListenError as error:
+            raise ListenError(f"{error} with {self._flag}") from error
         self.port = sockets[0].getsockname()[1]
         await self._runner.setup()
         for listening in sockets:
@@ -47,7 +57,7 @@ def probes(address: str, *, live: Check = lambda: "", ready: Check = lambda: "")
         application.router.add_get(f"/{name}{{_:/?}}", _whole(name, check))
         application.router.add_get(f"/{name}/{name}", _single(check))
         application.router.add_get(f"/{name}/ping", _single(lambda: ""))
-    return Listener(address, application)
+    return Listener(address, application, "--health-probe-bind-address")
 
 
 def metrics(
@@ -68,7 +78,7 @@ def metrics(
 
     application = web.Application()
     application.router.add_get("/metrics", exposition)
-    return Listener(address, application, tls)
+    return Listener(address, application, "--metrics-bind-address", tls)
 
 
 def _whole(name: str, check: Check) -> Probe:

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.fixtures.operators import Project
 
 
@@ -91,11 +93,16 @@ def test_flags_that_do_not_go_together_are_shown_with_the_usage(tmp_path: Path) 
     assert "usage: ansible-operator run" in ended.stderr
 
 
-def test_a_busy_port_is_named(project: Project) -> None:
+@pytest.mark.parametrize(
+    ("flag", "address"), [("proxy-port", "{port}"), ("user-metrics-bind-address", "127.0.0.1:{port}")]
+)
+def test_a_busy_port_is_named(project: Project, flag: str, address: str) -> None:
     config = unreachable_cluster(project)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        flags = (f"--proxy-port={port}", "--metrics-bind-address=0", "--health-probe-bind-address=0")
-        ended = ansible_operator(project.path, "run", *flags, KUBECONFIG=config)
+        flags = {"proxy-port": "0", "metrics-bind-address": "0", "health-probe-bind-address": "0"}
+        flags |= {"user-metrics-bind-address": "0", flag: address.format(port=port)}
+        given = [f"--{name}={value}" for name, value in flags.items()]
+        ended = ansible_operator(project.path, "run", *given, KUBECONFIG=config)
     assert ended.returncode == 1
-    assert str(port) in ended.stderr
+    assert f"127.0.0.1:{port}: Address already in use" in ended.stderr
