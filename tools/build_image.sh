@@ -105,7 +105,7 @@ if [[ $BASE == debootstrap ]]; then
     context=$(context_without_galaxy)
 fi
 say "building $IMAGE with $builder"
-build "$IMAGE" Dockerfile . "BASE=$BASE" "ANSIBLE_CORE=$ANSIBLE_CORE"
+build "$IMAGE" Dockerfile . "BASE=$BASE" "ANSIBLE_CORE=$ANSIBLE_CORE" "COMMIT=$(git rev-parse HEAD)"
 say "building $IMAGE-sample"
 [[ $context == . ]] || volumes=(--volume "$OUT/collections:/collections:ro")
 build "$IMAGE-sample" samples/Dockerfile "$context" "BASE_IMAGE=$IMAGE"
