@@ -69,6 +69,10 @@ demo: $(READY)  ## Watch the sample operator live on a real Kubernetes API; KEEP
 bench: $(READY)  ## What a reconcile costs, stage by stage; RESOURCES=200 IDLE=5000 OPERATOR=command
 	$(BIN)/python -m runner.dev.show.bench --resources $(RESOURCES) --idle $(IDLE) $(if $(OPERATOR),--operator '$(OPERATOR)')
 
+.PHONY: reference
+reference: $(READY)  ## Make docs/reference.md anew from the code
+	$(BIN)/python -m tools.reference > docs/reference.md
+
 .PHONY: pins
 pins: $(READY)  ## Make the pinned requirements anew from pyproject.toml
 	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet -o requirements/run.txt

@@ -11,6 +11,7 @@ from runner.config.contentpaths import find_playbook, find_role
 from runner.config.expressions import SOURCES, foreign_keys, syntax_error
 from runner.config.fields import Fields, Mistakes
 from runner.config.substitute import substitute
+from runner.config.watchfields import WATCH_FIELDS
 from runner.config.yamlfile import Located, read_yaml
 from runner.errors import Problem, WatchesError
 from runner.objects import GroupVersionKind
@@ -19,12 +20,7 @@ from runner.watches import Content, Finalizer, Watch
 
 DEFAULT_ARTIFACTS = 20
 _KNOWN_AND_UNUSED = {"maxworkers", "ansibleverbosity"}
-_FIELDS = (
-    *("version", "group", "kind", "playbook", "role", "vars", "maxRunnerArtifacts", "reconcilePeriod"),
-    *("manageStatus", "watchDependentResources", "watchClusterScopedResources", "snakeCaseParameters"),
-    *("watchAnnotationsChanges", "markUnsafe", "blacklist", "selector", "finalizer"),
-    *("rescuedTasksFail", "status"),
-)
+_FIELDS = tuple(field.name for field in WATCH_FIELDS)
 
 
 @dataclass(frozen=True, slots=True)
