@@ -44,7 +44,7 @@ build() {  # build NAME DOCKERFILE CONTEXT ARGUMENT...
         docker) SOURCE_DATE_EPOCH=$EPOCH docker build -t "$name" -f "$dockerfile" "${arguments[@]}" "$context" ;;
         podman) podman build --timestamp "$EPOCH" -t "$name" -f "$dockerfile" "${arguments[@]}" "$context" ;;
         buildah)
-            buildah_here bud --isolation chroot --format docker --timestamp "$EPOCH" \
+            buildah_here bud --isolation chroot --timestamp "$EPOCH" \
                 --volume "$TRUST:$TRUST:ro" "${volumes[@]}" \
                 -t "$name" -f "$dockerfile" "${arguments[@]}" "$context" ;;
     esac
