@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
 
 import structlog
 
@@ -160,7 +160,7 @@ class _Parts:
             objects=ObjectsApi(self._client, self._discovery),
             executor=self._executor,
             recorder=self._recorder,
-            access=self._access,
+            access=self.proxy.grant,
             extra_vars=extra_vars,
             sink=lambda _run, _event: None,
             on_finished=self._report.finished,
@@ -188,11 +188,6 @@ class _Parts:
             gather_facts=self._settings.environment.get("ANSIBLE_GATHERING") != "explicit",
             ansible_args=self._settings.ansible_args,
         )
-
-    @contextmanager
-    def _access(self, owner: Owner) -> Iterator[str]:
-        with self.proxy.grant(owner) as grant:
-            yield grant.kubeconfig
 
     def _follow(self, owner: Owner, kind: GroupVersionKind, mechanism: Mechanism, namespace: str) -> None:
         by_annotation = mechanism is Mechanism.ANNOTATION

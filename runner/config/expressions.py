@@ -8,7 +8,7 @@ from typing import Any
 import jmespath
 from jmespath.exceptions import JMESPathError
 
-SOURCES = ("stats", "data")
+SOURCES = ("stats", "data", "facts", "children")
 """The keys of what the expressions are evaluated on."""
 
 _ON_EVERY_CHILD = {

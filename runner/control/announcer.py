@@ -8,6 +8,7 @@ from runner.objects import ObjectKey
 FAILED = "ReconcileFailed"
 RECOVERED = "Recovered"
 INVALID = "InvalidSpec"
+UNMAPPED = "StatusFieldLeftAlone"
 
 _REMEMBERED = 1024  # as much of a message as an Event can carry
 
@@ -21,7 +22,7 @@ class Announcer:
     def __init__(self, recorder: EventRecorder) -> None:
         self._recorder = recorder
         self._failing: dict[ObjectKey, str] = {}
-        self._warned: dict[ObjectKey, tuple[str, ...]] = {}
+        self._warned: dict[tuple[ObjectKey, str], tuple[str, ...]] = {}
 
     def failed(self, key: ObjectKey, uid: str, message: str, before: str | None, reason: str = FAILED) -> None:
         message = message[:_REMEMBERED]
@@ -34,16 +35,18 @@ class Announcer:
         if self._failing.pop(key, before) is not None:
             self._recorder.record(key, uid, "Normal", RECOVERED, "The last reconciliation succeeded again")
 
-    def warned(self, key: ObjectKey, uid: str, warnings: tuple[str, ...]) -> None:
-        known = self._warned.get(key, ())
+    def warned(self, key: ObjectKey, uid: str, warnings: tuple[str, ...], reason: str = INVALID) -> None:
+        """Say the warnings that were not among the last ones with that reason."""
+        known = self._warned.get((key, reason), ())
         for warning in warnings:
             if warning not in known:
-                self._recorder.record(key, uid, "Warning", INVALID, warning)
+                self._recorder.record(key, uid, "Warning", reason, warning)
         if warnings:
-            self._warned[key] = warnings
+            self._warned[key, reason] = warnings
         else:
-            self._warned.pop(key, None)
+            self._warned.pop((key, reason), None)
 
     def forget(self, key: ObjectKey) -> None:
         self._failing.pop(key, None)
-        self._warned.pop(key, None)
+        for reason in (INVALID, UNMAPPED):
+            self._warned.pop((key, reason), None)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import structlog
 
 from runner.control import status
-from runner.control.announcer import FAILED, Announcer
+from runner.control.announcer import FAILED, UNMAPPED, Announcer
 from runner.control.attempt import Attempt
 from runner.control.entry import Trigger
 from runner.control.fields import Fields, mapped
@@ -57,7 +57,7 @@ class Closing:
         return Result(Verdict.CANCELLED, generation=attempt.generation)
 
     async def _failed(self, attempt: Attempt, outcome: Outcome, body: Json, message: str) -> Result:
-        fields, moment = self._fields(attempt, outcome), attempt.moment
+        fields, moment = self._fields(attempt, outcome, body), attempt.moment
         await self._write(
             attempt, body, lambda current: status.failed(current, moment, message, outcome.stats, fields)
         )
@@ -70,7 +70,7 @@ class Closing:
         if step.finalizer is not None:
             current = await self._writer.remove_finalizer(attempt.key, body, step.finalizer)
         if current is not None:
-            fields, moment = self._fields(attempt, outcome), attempt.moment
+            fields, moment = self._fields(attempt, outcome, body), attempt.moment
             current = await self._write(
                 attempt, current, lambda read: status.succeeded(read, moment, outcome.stats, fields)
             )
@@ -83,10 +83,9 @@ class Closing:
             return Result(Verdict.SUCCEEDED, 0.0, Trigger.DELETING, attempt.generation)
         return Result(Verdict.SUCCEEDED, step.period, Trigger.PERIOD, attempt.generation)
 
-    def _fields(self, attempt: Attempt, outcome: Outcome) -> Fields:
+    def _fields(self, attempt: Attempt, outcome: Outcome, body: Json) -> Fields:
         fields, warnings = mapped(attempt.watch.status, outcome)
-        for warning in warnings:
-            log.warning("status field left alone", key=str(attempt.key), error=warning)
+        self._announcer.warned(attempt.key, _uid(body), warnings, UNMAPPED)
         return fields
 
     async def _write(self, attempt: Attempt, body: Json, decide: Callable[[Body], Json]) -> Json | None:

@@ -18,12 +18,18 @@ Fields = tuple[tuple[str, Any], ...]
 def mapped(expressions: Mapping[str, str], outcome: Outcome) -> tuple[Fields, tuple[str, ...]]:
     """The values to set in the status, and a warning for each expression that cannot be used.
 
-    Expressions see `stats` (the recap's counters, null without recap) and `data` (what set_stats published).
+    Expressions see `stats` (the recap's counters, null without recap), `data` (what set_stats published), `facts`
+    (what set_fact set) and `children` (objects of its own that the run wrote or read).
     One that yields null leaves its field alone; none ever fails the run.
     """
     if not expressions:
         return (), ()
-    source = {"stats": asdict(outcome.stats) if outcome.stats else None, "data": dict(outcome.data)}
+    source = {
+        "stats": asdict(outcome.stats) if outcome.stats else None,
+        "data": dict(outcome.data),
+        "facts": dict(outcome.facts),
+        "children": list(outcome.children),
+    }
     fields, warnings = [], []
     for path, expression in expressions.items():
         if path.split(".")[0] == "conditions":

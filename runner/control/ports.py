@@ -18,8 +18,19 @@ from runner.watches import Watch
 
 Json = dict[str, Any]
 
-Access = Callable[[Owner], AbstractContextManager[str]]
-"""Entering yields the kubeconfig text of a run for this owner; leaving revokes it."""
+
+class Permit(Protocol):
+    """A run's way to the API: `kubeconfig` is the text of a file, `children` what it wrote or read of its own."""
+
+    @property
+    def kubeconfig(self) -> str: ...
+
+    @property
+    def children(self) -> tuple[Body, ...]: ...
+
+
+Access = Callable[[Owner], AbstractContextManager[Permit]]
+"""Entering permits a run for this owner; leaving revokes the permit."""
 
 
 class Objects(Protocol):

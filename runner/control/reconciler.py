@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import assert_never
 
 import structlog
@@ -152,10 +153,11 @@ class Reconciler:
         key, uid = attempt.key, str(body["metadata"].get("uid", ""))
         variables = self._world.extra_vars(body, attempt.watch, finalizing=step.finalizing)
         self._announcer.warned(key, uid, step.warnings + variables.warnings)
-        with self._world.access(Owner(key.gvk, key.namespace, key.name, uid)) as kubeconfig:
-            run = self._make_run(attempt, uid, step, variables, kubeconfig)
+        with self._world.access(Owner(key.gvk, key.namespace, key.name, uid)) as permit:
+            run = self._make_run(attempt, uid, step, variables, permit.kubeconfig)
             attempt.stopwatch.lap("prepare")
-            return await self._world.executor.run(run, self._world.sink)
+            outcome = await self._world.executor.run(run, self._world.sink)
+            return replace(outcome, children=permit.children)
 
     def _make_run(self, attempt: Attempt, uid: str, step: Perform, variables: ExtraVars, kubeconfig: str) -> Run:
         defaults = self._defaults(attempt.key.gvk)

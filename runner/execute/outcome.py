@@ -19,6 +19,8 @@ from runner.execute.run import Ending, Event, Outcome, Stats
 UNKNOWN_FAILURE = "unknown playbook failure"
 _REQUEUE = "requeue_after"
 _REQUEUE_FULL = "operator_sdk.util.requeue_after"
+_SET_FACT = frozenset({"set_fact", "ansible.builtin.set_fact", "ansible.legacy.set_fact"})
+_OK = frozenset({"runner_on_ok", "runner_item_on_ok"})
 _TAIL_LINES = 20
 _TAIL_WIDTH = 1000
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -42,6 +44,7 @@ class State:
     requeue_after: float | None = None
     refused: tuple[str, ...] = ()
     tail: tuple[str, ...] = field(default=(), repr=False)
+    facts: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
 def fold(state: State, event: Event) -> State:
@@ -58,6 +61,8 @@ def _noted(state: State, kind: str, data: Mapping[str, Any]) -> State:
     result = data.get("res")
     if isinstance(result, Mapping) and "period" in result and _asks_to_requeue(kind, data):
         return _requeued(state, result["period"])
+    if kind in _OK and data.get("task_action") in _SET_FACT and isinstance(result, Mapping):
+        return replace(state, facts={**state.facts, **(result.get("ansible_facts") or {})})
     if kind == "runner_on_failed" and not data.get("ignore_errors"):
         return replace(state, failures=(*state.failures, Failure(_host(data), _message(result))))
     if kind == "runner_on_unreachable":
@@ -117,6 +122,7 @@ def conclude(
         unreachable=any(failure.unreachable for failure in counted),
         tail=_COLOUR.sub("", "\n".join(tail)),
         data=recap.get("artifact_data") or {},
+        facts=state.facts,
         requeue_after=state.requeue_after,
         seconds=seconds or {},
     )

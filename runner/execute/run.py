@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
-from runner.objects import ObjectKey
+from runner.objects import Body, ObjectKey
 from runner.watches import Content
 
 Event = Mapping[str, Any]
@@ -72,7 +72,9 @@ class Outcome:
     `stats` is None when Ansible ended without a recap (syntax error, crash, killed); `messages` are those of
     the tasks that failed (or could not reach their host) and were not ignored or rescued, in order;
     `unreachable` says that a host was; `tail` holds the last lines of output, for an ending without recap;
-    `data` is what `set_stats` published; `requeue_after` is in seconds, where the role asked for it (0 too);
+    `data` is what `set_stats` published, `facts` what `set_fact` set; `children` are the objects of its own that
+    the run wrote or read, as the API server last answered; `requeue_after` is in seconds, where the role asked
+    for it (0 too);
     `seconds` says how long the run's parts took: `prepare`, `ansible`, `finish`.
     """
 
@@ -83,6 +85,8 @@ class Outcome:
     unreachable: bool = False
     tail: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    children: tuple[Body, ...] = field(default=(), repr=False)
     requeue_after: float | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
 

@@ -86,13 +86,13 @@ class RunDirectory:
         for path in (self.temporary, levels[-1]):
             with contextlib.suppress(FileNotFoundError):
                 shutil.rmtree(path)
-        for parent in reversed(levels[:-1]):
+        for parent in (self.temporary.parent, *reversed(levels[:-1])):
             try:
                 parent.rmdir()
             except FileNotFoundError:
                 continue
             except OSError:
-                return  # another object's directory is in it
+                continue  # another object's directory is in it
 
     def make_temporary(self) -> None:
         """Make TMPDIR, private. Raises OSError."""

@@ -34,7 +34,7 @@ _LONGEST_NAP = 1.0
 """Seconds; the time the machine is suspended does not count for poll, but for `until`."""
 
 # The module `signal` would take longer to import than everything else here.
-_SIGHUP, _SIGINT, _SIGKILL, _SIGPIPE, _SIGTERM = 1, 2, 9, 13, 15
+_SIGHUP, _SIGINT, _SIGQUIT, _SIGKILL, _SIGPIPE, _SIGTERM = 1, 2, 3, 9, 13, 15
 _SIG_DFL, _SIG_IGN = 0, 1
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -72,7 +72,8 @@ def _start(command: list[str]) -> int:
     try:
         _libc.prctl(_PR_SET_PDEATHSIG, _SIGKILL)
         if os.getppid() == supervisor:  # else it died before its death could be a signal
-            _libc.signal(_SIGPIPE, _SIG_DFL)  # Python ignores it
+            for number in (_SIGHUP, _SIGINT, _SIGPIPE, _SIGQUIT, _SIGTERM):  # Python or nohup may ignore them
+                _libc.signal(number, _SIG_DFL)
             os.execv(command[0], command)  # noqa: S606  (what this program is for)
     except OSError as error:
         os.write(2, f"cannot start {command[0]}: {error.strerror}\n".encode())

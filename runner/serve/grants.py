@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Protocol
+from typing import Any, Protocol
 
 from runner.objects import Owner
 from runner.serve.kubeconfig import basic, render, user_of
@@ -27,11 +27,11 @@ class Connection(Protocol):
 
 @dataclass(slots=True)
 class Counts:
-    """What a run asked for: answered reads and successful writes, and the objects that these writes named."""
+    """What a run asked for: answered reads, successful writes, and its own objects as they were answered last."""
 
     reads: int = 0
     writes: int = 0
-    children: set[str] = field(default_factory=set)
+    children: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 class Grant:
@@ -44,6 +44,22 @@ class Grant:
         self._tokens = tokens
         self._grants = grants
         self._open: dict[asyncio.Task[object], Connection] = {}
+
+    @property
+    def children(self) -> tuple[dict[str, Any], ...]:
+        """The objects of its own that the run wrote or read, as the API server last answered them."""
+        return tuple(self.counts.children.values())
+
+    def saw(self, method: str, body: object) -> None:
+        """Take note of an answer about one object, if it is one of the run's own."""
+        meta = body.get("metadata") if isinstance(body, dict) else None
+        if not isinstance(body, dict) or not isinstance(meta, dict) or meta.get("uid") in (None, self.owner.uid):
+            return
+        if method == "DELETE":
+            self.counts.children.pop(meta["uid"], None)
+        elif method != "GET" or any(ref.get("uid") == self.owner.uid for ref in meta.get("ownerReferences") or ()):
+            rest = {name: value for name, value in meta.items() if name != "managedFields"}
+            self.counts.children[meta["uid"]] = {**body, "metadata": rest}
 
     def __enter__(self) -> Grant:
         self._grants.add(self)

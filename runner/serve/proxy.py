@@ -173,8 +173,7 @@ class Proxy:
             grant.counts.writes += 1
             for uid, version in written(method, body):
                 self._own.add(uid, version)
-                if uid != grant.owner.uid:
-                    grant.counts.children.add(uid)
+        grant.saw(method, body)
         if isinstance(body, dict) and method != "DELETE":
             await self._dependents.recognise(body, target, grant.owner)
 

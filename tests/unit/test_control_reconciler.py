@@ -43,6 +43,12 @@ class Variables:
     warnings: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Pass:
+    kubeconfig: str
+    children: tuple[Body, ...]
+
+
 @dataclass
 class FakeRecorder:
     events: list[tuple[str, str, str]] = field(default_factory=list)
@@ -84,11 +90,11 @@ class Scene:
         self.slept.append(seconds)
 
     @contextmanager
-    def access(self, owner: Owner) -> Iterator[str]:
+    def access(self, owner: Owner) -> Iterator[Pass]:
         self.granted.append(owner)
         self.open_grants += 1
         try:
-            yield f"kubeconfig of {owner.name}"
+            yield Pass(f"kubeconfig of {owner.name}", ({"kind": "Pip"},))
         finally:
             self.open_grants -= 1
 
@@ -600,5 +606,6 @@ async def test_an_object_that_is_not_selected_is_left_alone() -> None:
 async def test_every_reconcile_is_accounted_for(scene: Scene) -> None:
     await scene.reconcile()
     ((stages, outcome, verdict),) = scene.finished
-    assert (outcome, verdict, stages.waited) == (SUCCESS, Verdict.SUCCEEDED, 1.5)
+    expected = replace(SUCCESS, children=({"kind": "Pip"},))
+    assert (outcome, verdict, stages.waited) == (expected, Verdict.SUCCEEDED, 1.5)
     assert min(stages.get, stages.prepare, stages.ansible, stages.status) > 0

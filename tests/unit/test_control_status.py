@@ -223,6 +223,11 @@ class TestFields:
         assert mapped({"x": "data.absent"}, self.outcome) == ((), ())
         assert mapped({"x": "stats.ok"}, replace(OUTCOME, stats=None)) == ((), ())
 
+    def test_expressions_see_facts_and_children(self) -> None:
+        outcome = replace(OUTCOME, facts={"colour": "red"}, children=({"kind": "Pip", "status": {"ready": 2}},))
+        expressions = {"colour": "facts.colour", "ready": "children[?kind=='Pip'] | [0].status.ready"}
+        assert mapped(expressions, outcome) == ((("colour", "red"), ("ready", 2)), ())
+
     @pytest.mark.parametrize("expression", ["data.[", "length(stats.ok)", "nothing(data)"])
     def test_a_bad_expression_is_a_warning_and_spoils_nothing_else(self, expression: str) -> None:
         fields, warnings = mapped({"bad": expression, "ok": "stats.ok"}, self.outcome)

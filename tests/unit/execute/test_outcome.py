@@ -177,3 +177,16 @@ def test_another_tasks_period_means_nothing() -> None:
 
 def test_events_without_data_are_harmless() -> None:
     assert outcome({"event": "verbose"}, {"event": "playbook_on_start", "event_data": None}, recap()).succeeded
+
+
+@pytest.mark.parametrize("kind", ["runner_on_ok", "runner_item_on_ok"])
+def test_facts_that_a_role_sets_are_known(kind: str) -> None:
+    state = fold(State(), event(kind, task_action="ansible.builtin.set_fact", res={"ansible_facts": {"a": 1}}))
+    state = fold(state, event(kind, task_action="set_fact", res={"ansible_facts": {"b": 2}}))
+    assert dict(state.facts) == {"a": 1, "b": 2}
+
+
+def test_facts_that_are_gathered_or_censored_are_not() -> None:
+    gathered = event("runner_on_ok", task_action="gather_facts", res={"ansible_facts": {"a": 1}})
+    censored = event("runner_on_ok", task_action="set_fact", res={"censored": "the output has been hidden"})
+    assert dict(fold(fold(State(), gathered), censored).facts) == {}
