@@ -4,12 +4,14 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 PYTHON ?= python3
-VENV := .venv
+ANSIBLE ?=
+VENV := .venv$(if $(ANSIBLE),-$(ANSIBLE))
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= 2
 RESOURCES ?= 200
 IDLE ?= 5000
+SCENARIO ?= default
 
 .PHONY: help
 help:  ## Show what there is to run
@@ -18,6 +20,7 @@ help:  ## Show what there is to run
 $(READY): requirements/dev.txt requirements/collections.txt tools/install_collections.py pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	$(if $(ANSIBLE),$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/run-$(ANSIBLE).txt)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	$(BIN)/python tools/install_collections.py
 	touch $@
@@ -41,6 +44,23 @@ test: check  ## All tests, with a real Kubernetes API and real Ansible
 test-fast: $(READY)  ## The tests that need no cluster; seconds
 	$(BIN)/pytest tests/unit tests/contract
 
+.PHONY: image
+image: $(READY)  ## Build the base image and the sample operator's; BASE=debootstrap where no registry is
+	tools/build_image.sh
+
+.PHONY: test-image
+test-image: $(READY)  ## Build the images, and run the sample's against a real Kubernetes API; needs root
+	EXPORT=1 tools/build_image.sh
+	$(BIN)/pytest -m image tests/image
+
+.PHONY: test-ansible
+test-ansible: $(READY)  ## The tests that run Ansible; ANSIBLE=2.18 runs them on that line of ansible-core
+	$(BIN)/pytest -n $(WORKERS) tests/integration tests/robustness --ignore-glob='*/test_dev_*'
+
+.PHONY: molecule
+molecule: $(READY)  ## The sample operator's scenario; SCENARIO=default|kind|cluster
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/molecule test --scenario-name $(SCENARIO)
+
 .PHONY: demo
 demo: $(READY)  ## Watch the sample operator live on a real Kubernetes API; KEEP=1 leaves it up
 	$(BIN)/python -m runner.dev.show.demo $(if $(KEEP),--keep)
@@ -49,11 +69,20 @@ demo: $(READY)  ## Watch the sample operator live on a real Kubernetes API; KEEP
 bench: $(READY)  ## What a reconcile costs, stage by stage; RESOURCES=200 IDLE=5000 OPERATOR=command
 	$(BIN)/python -m runner.dev.show.bench --resources $(RESOURCES) --idle $(IDLE) $(if $(OPERATOR),--operator '$(OPERATOR)')
 
+.PHONY: reference
+reference: $(READY)  ## Make docs/reference.md anew from the code
+	$(BIN)/python -m tools.reference > docs/reference.md
+
 .PHONY: pins
 pins: $(READY)  ## Make the pinned requirements anew from pyproject.toml
 	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet -o requirements/run.txt
+	for line in 2.18 2.19; do \
+		cp requirements/run.txt requirements/run-$$line.txt; \
+		$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet -P "ansible-core==$$line.*" -o requirements/run-$$line.txt; \
+	done
+	$(BIN)/uv pip compile requirements/build.in --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet -o requirements/build.txt
 	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet -o requirements/dev.txt
 
 .PHONY: clean
 clean:  ## Remove the virtual environment and everything generated
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-* build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

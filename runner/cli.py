@@ -12,12 +12,19 @@ from importlib import metadata
 from pathlib import Path
 from typing import NoReturn
 
-from runner.config.flags import add_flags, spell_out_booleans
+from runner.config.flags import add_flags, deprecations, join_values, spell_out_booleans
 from runner.config.read import read_settings
 from runner.config.watchesfile import load_watches
 from runner.errors import OperatorError
 from runner.logs import configure_logs
-from runner.version import VERSION
+from runner.validate.arguments import add_arguments
+from runner.version import VERSION, commit
+
+PROGRAM = "ansible-operator"
+SHELLS = ("bash", "zsh", "fish", "powershell")
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+"""As container platforms name them."""
+_IGNORE_MORE_WORDS = ("run", "version", "help", None)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -28,22 +35,21 @@ class _Parser(argparse.ArgumentParser):
         sys.exit(1)
 
 
+_Commands = argparse._SubParsersAction  # noqa: SLF001  (argparse has no public name for it)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The `ansible-operator` command; returns its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    parser = _parser(words)
-    parsed = parser.parse_args(spell_out_booleans(words))
+    parser, commands = _parser(words[0] if words else "")
+    if words and not words[0].startswith("-") and words[0] not in commands.choices:
+        return _unknown_command(words[0])
+    if words[:1] == ["run"]:
+        words = join_values(spell_out_booleans(words))
+    parsed, more = parser.parse_known_args(words)
+    _refuse(more, commands.choices.get(parsed.command, parser), parsed.command)
     try:
-        match parsed.command:
-            case "run":
-                return _run(parsed)
-            case "version":
-                return _version()
-            case "dev":
-                return _dev(parsed)
-            case _:
-                parser.print_help()
-                return 0
+        return _call(parsed, parser, commands)
     except OperatorError as error:
         sys.stderr.write(f"Error: {error}\n")
         return 1
@@ -51,29 +57,67 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="ansible-operator", description="Runs Ansible roles and playbooks as a Kubernetes operator."
-    )
-    commands: argparse._SubParsersAction[argparse.ArgumentParser]
+def _call(
+    parsed: argparse.Namespace, parser: argparse.ArgumentParser, commands: _Commands[argparse.ArgumentParser]
+) -> int:
+    match parsed.command:
+        case "run":
+            return _run(parsed)
+        case "validate":
+            return _validate(parsed)
+        case "version":
+            return _version()
+        case "dev":
+            return _dev(parsed)
+        case "completion":
+            return _completion(parser, parsed.shell)
+        case _:
+            return _help(getattr(parsed, "topic", None), parser, commands)
+
+
+def _parser(command: str) -> tuple[argparse.ArgumentParser, _Commands[argparse.ArgumentParser]]:
+    """The parser, and its commands; that of `dev` is whole only where `command` needs it, for it takes long."""
+    parser = _Parser(prog=PROGRAM, description="Runs Ansible roles and playbooks as a Kubernetes operator.")
+    commands: _Commands[argparse.ArgumentParser]
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
     run = commands.add_parser("run", help="run the operator", allow_abbrev=False)
     add_flags(run)
     run.add_argument("ignored", nargs="*", help=argparse.SUPPRESS)
-    commands.add_parser("version", help="print the version")
-    commands.add_parser("help", help="print this help")
-    if words[:1] == ["dev"]:
+    text = "find the mistakes of a project, without a cluster"
+    add_arguments(commands.add_parser("validate", help=text, description=text, allow_abbrev=False))
+    if command in ("dev", "help", "completion"):
         from runner.dev.cli import add_parser  # noqa: PLC0415  (run must not pay for importing it)
 
         add_parser(commands)
     else:
         commands.add_parser("dev", help="a local Kubernetes control plane, without containers")
-    return parser
+    commands.add_parser("version", help="print the version")
+    completion = commands.add_parser("completion", help="print a completion script for a shell")
+    completion.add_argument("shell", choices=SHELLS, metavar="|".join(SHELLS))
+    helping = commands.add_parser("help", help="print this help, or that of a command")
+    helping.add_argument("topic", nargs="?", metavar="COMMAND")
+    return parser, commands
+
+
+def _unknown_command(word: str) -> int:
+    sys.stderr.write(f'Error: unknown command "{word}" for "{PROGRAM}"\nRun \'{PROGRAM} --help\' for usage.\n')
+    return 1
+
+
+def _refuse(more: Sequence[str], parser: argparse.ArgumentParser, command: str | None) -> None:
+    """End for a flag that nobody knows; more words are ignored where the Go operator ignores them."""
+    for word in more:
+        if word.startswith("-"):
+            parser.error(f"unknown flag: {word.partition('=')[0]}")
+        if command not in _IGNORE_MORE_WORDS:
+            parser.error(f"unexpected argument: {word}")
 
 
 def _run(parsed: argparse.Namespace) -> int:
     from runner.manager import run_operator  # noqa: PLC0415  (help and version must not pay for importing it)
 
+    for notice in deprecations(parsed):
+        sys.stderr.write(f"{notice}\n")
     settings = read_settings(parsed, os.environ, terminal=sys.stderr.isatty())
     configure_logs(settings.log_level, settings.log_encoder)
     watches, notes = load_watches(settings.watches_file, Path.cwd(), settings.environment)
@@ -82,18 +126,44 @@ def _run(parsed: argparse.Namespace) -> int:
     return asyncio.run(run_operator(settings, {watch.gvk: watch for watch in watches}))
 
 
+def _validate(parsed: argparse.Namespace) -> int:
+    from runner.validate.command import main as validate_main  # noqa: PLC0415  (run must not pay for importing it)
+
+    return validate_main(parsed)
+
+
 def _dev(parsed: argparse.Namespace) -> int:
     from runner.dev.cli import main as dev_main  # noqa: PLC0415  (only role authors pay for importing it)
 
     return dev_main(parsed)
 
 
+def _completion(parser: argparse.ArgumentParser, shell: str) -> int:
+    import shtab  # noqa: PLC0415  (only this command pays for importing it)
+
+    sys.stdout.write(shtab.complete(parser, shell) + "\n")
+    return 0
+
+
+def _help(topic: str | None, parser: argparse.ArgumentParser, commands: _Commands[argparse.ArgumentParser]) -> int:
+    if topic is not None and topic not in commands.choices:
+        return _unknown_command(topic)
+    (commands.choices[topic] if topic else parser).print_help()
+    return 0
+
+
 def _version() -> int:
+    """The Go operator's line, with what is true of us: Python for Go, and the API that our client was made for."""
+    release = metadata.version("kubernetes").partition(".")[0]
     facts = {
-        "ansible-core": metadata.version("ansible-core"),
-        "ansible-runner": metadata.version("ansible-runner"),
-        "python": platform.python_version(),
+        "ansible-operator version": f"v{VERSION}",
+        "commit": commit(),
+        "kubernetes version": f"v1.{release}.0",
+        "python version": platform.python_version(),
+        "OS": platform.system().lower(),
+        "ARCH": _ARCHITECTURES.get(platform.machine(), platform.machine()),
+        "ansible-core version": metadata.version("ansible-core"),
+        "ansible-runner version": metadata.version("ansible-runner"),
     }
-    listed = ", ".join(f'{name}: "{value}"' for name, value in facts.items())
-    sys.stdout.write(f'ansible-operator version: "v{VERSION}", {listed}\n')
+    sys.stdout.write(", ".join(f'{name}: "{value}"' for name, value in facts.items()) + "\n")
     return 0

@@ -101,6 +101,10 @@ class ListenError(OperatorError):
     """An address the operator was told to listen on, and cannot."""
 
 
+class MetricError(OperatorError):
+    """A request to the user metrics API that cannot be met."""
+
+
 class RunError(OperatorError):
     """A run that could not be started; nothing of it has run."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import structlog
 
@@ -17,7 +18,7 @@ from runner.control.queue import WorkQueue
 from runner.control.reconciler import Reconciler
 from runner.control.triggers import Following
 from runner.control.worker import Workers
-from runner.execute.console import Console, LogEvents
+from runner.execute.console import Console, LogEvents, log_events
 from runner.execute.process import ColdExecutor
 from runner.execute.variables import extra_vars
 from runner.kube.client import Client
@@ -28,11 +29,11 @@ from runner.kube.reflector import Phase, Reflector
 from runner.metrics import Metrics
 from runner.objects import GroupVersionKind, Owner
 from runner.report import Report
-from runner.serve import health
+from runner.serve import health, usermetrics
 from runner.serve.ownership import Mechanism
 from runner.serve.proxy import Proxy
 from runner.settings import Settings
-from runner.version import VERSION
+from runner.version import VERSION, commit
 from runner.watches import Watch
 from runner.watching import OwnWrites, Watching, where_to_watch
 
@@ -69,7 +70,7 @@ class _Parts:
     def __init__(self, client: Client, settings: Settings, watches: Watches) -> None:
         self._settings = settings
         self._watches = watches
-        self._metrics = Metrics()
+        self._metrics = Metrics(watches)
         self._report = Report(self._metrics)
         self._client = client
         self._discovery = Discovery(client)
@@ -102,10 +103,11 @@ class _Parts:
 
     async def start(self, stack: AsyncExitStack) -> None:
         """Listen first, so that a busy port is found before anything runs; watch last."""
-        self._metrics.build(f"v{VERSION}", "")
+        self._metrics.build(f"v{VERSION}", commit())
         parts: list[health.Listener | Proxy] = [
             health.probes(self._settings.health_probe_bind_address, ready=self._trouble),
             health.metrics(self._settings.metrics_bind_address, self._metrics.registry),
+            usermetrics.listener(self._settings.user_metrics_bind_address, self._metrics.registry),
             self.proxy,
         ]
         for part in parts:
@@ -131,7 +133,7 @@ class _Parts:
             await asyncio.sleep(MEASURE_EVERY)
 
     def _reconciler(self) -> Reconciler:
-        console = _console(self._settings)
+        console = _console(self._settings, self._watches)
         world = World(
             objects=ObjectsApi(self._client, self._discovery),
             executor=ColdExecutor(self._settings.runner_dir, self._settings.environment, console=console),
@@ -177,34 +179,39 @@ class _Parts:
         return f"not watching {', '.join(unwatched)}" if unwatched else ""
 
 
-def _console(settings: Settings) -> Console:
+def _console(settings: Settings, watches: Watches) -> Console:
     environment = settings.environment
-    try:
-        level = LogEvents(settings.ansible_log_events.lower() or "tasks")
-    except ValueError:
-        log.warning("--ansible-log-events is none of tasks, everything, nothing; using tasks")
-        level = LogEvents.TASKS
+    level = log_events(settings.ansible_log_events)
+    for gvk in watches if level is None else ():
+        message = "--ansible-log-events is none of tasks, everything, nothing; using tasks"
+        log.error(message, gvk=str(gvk), value=settings.ansible_log_events)
     verbosity = environment.get("ANSIBLE_VERBOSITY", "")
     try:
         debug = boolean(environment.get("ANSIBLE_DEBUG_LOGS", "false"))
     except ValueError:
         debug = False
-    return Console(level, verbosity=int(verbosity) if verbosity.isdecimal() else 0, debug=debug)
+    return Console(level or LogEvents.TASKS, verbosity=int(verbosity) if verbosity.isdecimal() else 0, debug=debug)
 
 
 @contextmanager
 def _stopped_by_signals(stopping: asyncio.Event) -> Iterator[None]:
-    """The first SIGTERM or SIGINT asks to stop, the second ends the process at once."""
+    """The first SIGTERM or SIGINT asks to stop, the second ends the process at once, whatever the loop does."""
     loop = asyncio.get_running_loop()
 
     def on_signal() -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(number)
+            signal.signal(number, _end_at_once)
         stopping.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
     yield
+
+
+def _end_at_once(_number: int, _frame: object) -> NoReturn:
+    """Exit code 1, as the Go operator; each run's supervisor sees its lifeline close, and ends every process."""
+    os._exit(1)
 
 
 async def _either(*coroutines: Coroutine[Any, Any, object]) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+
 from prometheus_client import CollectorRegistry, Gauge, Histogram, disable_created_metrics
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.process_collector import ProcessCollector
@@ -16,7 +19,9 @@ RUN_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 60
 class Metrics:
     """Every metric of one operator, in a registry of its own. Durations are in seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, watched: Iterable[GroupVersionKind] = ()) -> None:
+        """`watched` tells which controllers would have the same name."""
+        self._controllers = controller_names(watched)
         disable_created_metrics()  # type: ignore[no-untyped-call]  # the library's switch is not annotated
         self.registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
@@ -95,10 +100,15 @@ class Metrics:
         self._created.remove(*_resource(key))
 
     def queue_depth(self, gvk: GroupVersionKind, keys: int) -> None:
-        self._depth.labels(*_controller(gvk)).set(keys)
+        self._depth.labels(*self._controller(gvk)).set(keys)
 
     def queue_wait(self, gvk: GroupVersionKind, seconds: float) -> None:
-        self._waited.labels(*_controller(gvk)).observe(seconds)
+        self._waited.labels(*self._controller(gvk)).observe(seconds)
+
+    def _controller(self, gvk: GroupVersionKind) -> tuple[str, str]:
+        """The controller's name, in both labels."""
+        name = self._controllers.get(gvk) or _controller(gvk)
+        return name, name
 
     def proxied(self, method: str, code: int, seconds: float) -> None:
         self._proxied.labels(method, str(code)).observe(seconds)
@@ -115,7 +125,15 @@ def _resource(key: ObjectKey) -> tuple[str, ...]:
     return (key.name, key.namespace, key.gvk.group, key.gvk.version, key.gvk.kind)
 
 
-def _controller(gvk: GroupVersionKind) -> tuple[str, str]:
-    """The controller's name as the Go operator forms it, in both labels."""
-    name = f"{gvk.kind.lower()}-{gvk.version}-controller"
-    return name, name
+def controller_names(watched: Iterable[GroupVersionKind]) -> dict[GroupVersionKind, str]:
+    """Each kind's controller as the Go operator names it; kinds that would share one get their group into it."""
+    kinds = list(watched)
+    shared = Counter(map(_controller, kinds))
+    return {
+        gvk: _controller(gvk, f"-{gvk.group}" if shared[_controller(gvk)] > 1 else "")
+        for gvk in dict.fromkeys(kinds)
+    }
+
+
+def _controller(gvk: GroupVersionKind, group: str = "") -> str:
+    return f"{gvk.kind.lower()}-{gvk.version}{group}-controller"

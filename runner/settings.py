@@ -29,6 +29,7 @@ class Settings:
     run_deadline: float | None = None
     metrics_bind_address: str = ":8443"
     health_probe_bind_address: str = ":6789"
+    user_metrics_bind_address: str = "127.0.0.1:5050"
     graceful_shutdown_timeout: float = 30.0
     proxy_port: int = 8888
     runner_dir: Path = Path("/tmp/ansible-operator/runner")  # noqa: S108  (the Go operator's place)

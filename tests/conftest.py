@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-pytest_plugins = ["tests.fixtures.cluster", "tests.fixtures.operators"]
+pytest_plugins = ["tests.fixtures.cluster", "tests.fixtures.operators", "tests.fixtures.containers"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

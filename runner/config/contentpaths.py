@@ -13,17 +13,27 @@ from pathlib import Path
 _DEFAULT_COLLECTIONS = "/usr/share/ansible/collections"
 
 
-def find_playbook(name: str, directory: Path) -> tuple[Path | None, list[Path]]:
-    """The playbook file, or None, and the places that were looked at; relative names start at `directory`."""
-    path = directory / name
-    return (path.resolve() if path.exists() else None), [path]
+Found = tuple[Path | None, list[Path]]
+"""What was found, or None, and the places that were looked at, in order."""
 
 
-def find_role(name: str, directory: Path, environment: Mapping[str, str]) -> tuple[Path | None, list[Path]]:
-    """The role's directory, or None, and the places that were looked at, in order."""
-    tried = list(_role_places(name, directory, environment))
+def find_playbook(name: str, directory: Path, home: str = "") -> Found:
+    """The playbook file. Relative names start at `directory`, which stands for the absolute `home` as well."""
+    return _first([directory / name, *_at_home(name, directory, home)])
+
+
+def find_role(name: str, directory: Path, environment: Mapping[str, str], home: str = "") -> Found:
+    """The role's directory; `directory` and `home` as for a playbook."""
+    return _first([*_role_places(name, directory, environment), *_at_home(name, directory, home)])
+
+
+def _first(tried: list[Path]) -> Found:
     found = next((path for path in tried if path.exists()), None)
     return (found.resolve() if found else None), tried
+
+
+def _at_home(name: str, directory: Path, home: str) -> list[Path]:
+    return [directory / name.removeprefix(f"{home}/")] if home and name.startswith(f"{home}/") else []
 
 
 def _role_places(name: str, directory: Path, environment: Mapping[str, str]) -> Iterator[Path]:

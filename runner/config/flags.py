@@ -98,9 +98,20 @@ RUN_FLAGS = (
         "kubeconfig", str, "", "kubeconfig file; default: KUBECONFIG, the pod's account, ~/.kube/config", ours=True
     ),
     Flag(
-        "max-concurrent-runs", int, 0, "runs at a time of all kinds; 0: as many as there are processors", ours=True
+        "max-concurrent-runs",
+        int,
+        0,
+        "runs of all kinds at a time; 0: four a processor, or as one kind may",
+        ours=True,
     ),
     Flag("run-deadline", parse_duration, 0.0, "end a run that takes longer; 0s: never", ours=True),
+    Flag(
+        "user-metrics-bind-address",
+        str,
+        "127.0.0.1:5050",
+        "where runs report metrics of their own; 0: nowhere",
+        ours=True,
+    ),
     Flag("runner-dir", str, "/tmp/ansible-operator/runner", "where runs keep their files", ours=True),  # noqa: S108
     Flag(
         "reconcile-at-start",
@@ -125,6 +136,28 @@ def spell_out_booleans(arguments: Iterable[str], flags: Iterable[Flag] = RUN_FLA
     """`--flag` as `--flag=true`, so that a boolean never takes the next word as its value."""
     names = {f"--{flag.name}" for flag in flags if flag.reader is boolean}
     return [f"{argument}=true" if argument in names else argument for argument in arguments]
+
+
+def join_values(arguments: Iterable[str], flags: Iterable[Flag] = RUN_FLAGS) -> list[str]:
+    """`--flag value` as `--flag=value`, so that a value may begin with a dash; without what follows `--`."""
+    names = {f"--{flag.name}" for flag in flags if flag.reader is not boolean}
+    joined: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        if word == "--":
+            break
+        value = next(words, None) if word in names else None
+        joined.append(word if value is None else f"{word}={value}")
+    return joined
+
+
+def deprecations(parsed: argparse.Namespace, flags: Iterable[Flag] = RUN_FLAGS) -> list[str]:
+    """A notice for each deprecated flag that was given."""
+    return [
+        f"Flag --{flag.name} has been deprecated, use --{flag.alias_of} instead"
+        for flag in flags
+        if flag.alias_of and getattr(parsed, flag.attribute, None) is not None
+    ]
 
 
 def _typed(flag: Flag) -> Callable[[str], Any]:

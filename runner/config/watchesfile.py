@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-import jmespath
-from jmespath.exceptions import JMESPathError
-
 from runner.config.contentpaths import find_playbook, find_role
+from runner.config.expressions import SOURCES, foreign_keys, syntax_error
 from runner.config.fields import Fields, Mistakes
 from runner.config.substitute import substitute
+from runner.config.watchfields import WATCH_FIELDS
 from runner.config.yamlfile import Located, read_yaml
 from runner.errors import Problem, WatchesError
 from runner.objects import GroupVersionKind
@@ -20,12 +20,17 @@ from runner.watches import Content, Finalizer, Watch
 
 DEFAULT_ARTIFACTS = 20
 _KNOWN_AND_UNUSED = {"maxworkers", "ansibleverbosity"}
-_FIELDS = (
-    *("version", "group", "kind", "playbook", "role", "vars", "maxRunnerArtifacts", "reconcilePeriod"),
-    *("manageStatus", "watchDependentResources", "watchClusterScopedResources", "snakeCaseParameters"),
-    *("watchAnnotationsChanges", "markUnsafe", "blacklist", "selector", "finalizer"),
-    *("rescuedTasksFail", "status"),
-)
+_FIELDS = tuple(field.name for field in WATCH_FIELDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a watches file says: the watches that are sound, the line of each, and every mistake in file order."""
+
+    watches: tuple[Watch, ...]
+    lines: Mapping[GroupVersionKind, int]
+    fatal: tuple[Problem, ...]
+    harmless: tuple[Problem, ...]
 
 
 def load_watches(
@@ -35,24 +40,35 @@ def load_watches(
 
     Relative roles and playbooks are looked for from `directory`. Raises WatchesError with every mistake at once.
     """
+    reading = read_watches(path, directory, environment)
+    if reading.fatal:
+        raise WatchesError(reading.fatal)
+    return reading.watches, reading.harmless
+
+
+def read_watches(path: Path, directory: Path, environment: Mapping[str, str], home: str = "") -> Reading:
+    """As `load_watches`, but mistakes are part of the answer; raises WatchesError only for what is not YAML.
+
+    `home` is an absolute path for which `directory` stands: that of the project in its container image.
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise WatchesError([Problem(str(path), 1, "", f"cannot be read: {error}")]) from error
     mistakes = Mistakes(str(path))
-    reader = _Reader(directory, environment, mistakes)
+    reader = _Reader(directory, environment, mistakes, home)
     watches = reader.read(read_yaml(substitute(text, environment), str(path)))
-    if mistakes.fatal:
-        raise WatchesError(sorted(mistakes.fatal, key=lambda problem: problem.line))
-    return watches, tuple(mistakes.harmless)
+    fatal = sorted(mistakes.fatal, key=lambda problem: problem.line)
+    return Reading(watches, reader.lines, tuple(fatal), tuple(mistakes.harmless))
 
 
 class _Reader:
-    def __init__(self, directory: Path, environment: Mapping[str, str], mistakes: Mistakes) -> None:
+    def __init__(self, directory: Path, environment: Mapping[str, str], mistakes: Mistakes, home: str) -> None:
         self._directory = directory
+        self._home = home
         self._environment = environment
         self._mistakes = mistakes
-        self._lines: dict[GroupVersionKind, int] = {}
+        self.lines: dict[GroupVersionKind, int] = {}
 
     def read(self, document: Located) -> tuple[Watch, ...]:
         if document.value is None:
@@ -96,8 +112,8 @@ class _Reader:
         missing = [name for name in ("version", "kind") if not getattr(gvk, name)]
         for name in missing:
             fields.problem(name, f"invalid GVK: {gvk}: {name} must not be empty")
-        if not missing and self._lines.setdefault(gvk, fields.line) != fields.line:
-            fields.problem("", f"duplicate GVK: {gvk}, already watched in line {self._lines[gvk]}")
+        if not missing and self.lines.setdefault(gvk, fields.line) != fields.line:
+            fields.problem("", f"duplicate GVK: {gvk}, already watched in line {self.lines[gvk]}")
 
     def _content(self, fields: Fields) -> Content | None:
         playbook, role = fields.text("playbook"), fields.text("role")
@@ -108,9 +124,9 @@ class _Reader:
 
     def _resolve(self, fields: Fields, playbook: str, role: str, *, tolerant: bool = False) -> Content | None:
         if playbook:
-            path, tried = find_playbook(playbook, self._directory)
+            path, tried = find_playbook(playbook, self._directory, self._home)
         else:
-            path, tried = find_role(role, self._directory, self._environment)
+            path, tried = find_role(role, self._directory, self._environment, self._home)
         if path is not None:
             return Content(path, is_role=not playbook)
         name, value = ("playbook", playbook) if playbook else ("role", role)
@@ -172,10 +188,11 @@ def _status_map(fields: Fields) -> dict[str, str]:
     expressions = fields.text_map("status")
     inner = fields.inner("status")
     for name, expression in expressions.items():
-        try:
-            jmespath.compile(expression)
-        except JMESPathError as error:
-            first_line = str(error).strip().splitlines()[0]
-            if inner is not None:
-                inner.problem(name, f"not a JMESPath expression: {first_line}")
+        if inner is None:
+            continue
+        if error := syntax_error(expression):
+            inner.problem(name, f"not a JMESPath expression: {error}")
+        elif unknown := foreign_keys(expression):
+            known = " and ".join(SOURCES)
+            inner.note(name, f"{', '.join(unknown)} is always null: the keys of a run's result are {known}")
     return expressions

@@ -7,7 +7,7 @@ keys always strings, only the first document, the last of two equal keys wins.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,10 +50,22 @@ class Located:
 
 def read_yaml(text: str, file: str) -> Located:
     """The first document of `text`; raises WatchesError with the line of a syntax error."""
-    loader = yaml.SafeLoader(text)
+    return next(_documents(text, file), Located(None, 1))
+
+
+def read_all_yaml(text: str, file: str) -> list[Located]:
+    """Every document of `text`, tags left aside; raises WatchesError with the line of a syntax error."""
+    return list(_documents(text, file))
+
+
+def _documents(text: str, file: str) -> Iterator[Located]:
     try:
-        node = loader.get_node() if loader.check_node() else None
-        return _located(node, loader.flatten_mapping) if node is not None else Located(None, 1)
+        loader = yaml.SafeLoader(text)
+        try:
+            while loader.check_node() and (node := loader.get_node()) is not None:
+                yield _located(node, loader.flatten_mapping)
+        finally:
+            loader.dispose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
@@ -62,8 +74,6 @@ def read_yaml(text: str, file: str) -> Located:
         raise WatchesError([Problem(file, 1, "", f"not YAML: {error}")]) from error
     except RecursionError as error:
         raise WatchesError([Problem(file, 1, "", "an alias contains itself, or nesting is too deep")]) from error
-    finally:
-        loader.dispose()
 
 
 def _located(node: yaml.Node, flatten: Callable[[yaml.MappingNode], None]) -> Located:
@@ -78,6 +88,10 @@ def _located(node: yaml.Node, flatten: Callable[[yaml.MappingNode], None]) -> Lo
 
 
 def _key(node: yaml.Node) -> str:
+    if not isinstance(node, yaml.ScalarNode):
+        raise yaml.MarkedYAMLError(
+            problem="a key is a map or a list (quote {{ … }})", problem_mark=node.start_mark
+        )
     value = _scalar(node)
     if isinstance(value, bool):
         return "true" if value else "false"

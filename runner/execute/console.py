@@ -31,6 +31,14 @@ class LogEvents(StrEnum):
     NOTHING = "nothing"
 
 
+def log_events(text: str) -> LogEvents | None:
+    """The level that a flag names, in any case; None if there is none of that name."""
+    try:
+        return LogEvents(text.lower() or LogEvents.TASKS)
+    except ValueError:
+        return None
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """Text for stdout."""

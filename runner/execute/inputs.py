@@ -11,6 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 from runner.errors import RunError
+from runner.execute.collection import python_path
 from runner.execute.run import Run
 from runner.execute.rundir import RunDirectory, private_directory, write_private
 
@@ -26,18 +27,25 @@ def write_inputs(directory: RunDirectory, run: Run, environment: Mapping[str, st
     try:
         for name in ("env", "inventory", "project", "artifacts"):
             private_directory(directory.path / name)
-        _write_environment(directory, run)
+        directory.make_temporary()
+        _write_environment(directory, run, environment)
         _write_inventory(directory.path / "inventory", environment)
         return _write_play(directory.path / "project", run)
     except OSError as error:
         raise RunError(f"cannot prepare the run directory of {run.key}: {error}") from error
 
 
-def _write_environment(directory: RunDirectory, run: Run) -> None:
+def _write_environment(directory: RunDirectory, run: Run, environment: Mapping[str, str]) -> None:
     env = directory.path / "env"
     kubeconfig = str(directory.kubeconfig)
     write_private(directory.kubeconfig, run.kubeconfig)
-    write_private(env / "envvars", _compact({"K8S_AUTH_KUBECONFIG": kubeconfig, "KUBECONFIG": kubeconfig}))
+    variables = {
+        "K8S_AUTH_KUBECONFIG": kubeconfig,
+        "KUBECONFIG": kubeconfig,
+        "TMPDIR": str(directory.temporary),
+    }
+    modules = python_path(environment)
+    write_private(env / "envvars", _compact(variables | ({"PYTHONPATH": modules} if modules else {})))
     write_private(env / "extravars", _compact(run.extra_vars))
     (env / "settings").unlink(missing_ok=True)  # the Go operator's would send the events to its socket
     if run.ansible_args:
@@ -91,10 +99,11 @@ def roles_path(run: Run, environment: Mapping[str, str]) -> str | None:
 
 
 def remove_inputs(directory: RunDirectory, playbook: Path) -> None:
-    """Remove what must not outlive the run: its kubeconfig and a play that was written for it."""
+    """Remove what must not outlive the run: its kubeconfig, its temporary files, a play written for it."""
     directory.kubeconfig.unlink(missing_ok=True)
     if playbook.parent == directory.path / "project":
         playbook.unlink(missing_ok=True)
+    directory.clear_temporary()
 
 
 def _compact(values: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ Everything is private (0700), nothing is reached through a symlink, and no name 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from runner.objects import ObjectKey
 
 _LONGEST_NAME = 255
 _ATTEMPTS = 10
+_DISCOVERY = "k8srcp-*.json"  # as kubernetes.core names its cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,11 @@ class RunDirectory:
         return self.path / "kubeconfig"
 
     @property
+    def temporary(self) -> Path:
+        """TMPDIR of the runs. Its path is short whatever the object's name: sockets may be made in it."""
+        return self.root / ".tmp" / hashlib.sha256("/".join(self.parts).encode()).hexdigest()[:16]
+
+    @property
     def artifacts(self) -> Path:
         return self.path / "artifacts"
 
@@ -76,8 +83,9 @@ class RunDirectory:
         for path in levels:
             if path.is_symlink():
                 raise OSError(f"{path} is a symlink; not removing what is behind it")
-        with contextlib.suppress(FileNotFoundError):
-            shutil.rmtree(levels[-1])
+        for path in (self.temporary, levels[-1]):
+            with contextlib.suppress(FileNotFoundError):
+                shutil.rmtree(path)
         for parent in reversed(levels[:-1]):
             try:
                 parent.rmdir()
@@ -85,6 +93,19 @@ class RunDirectory:
                 continue
             except OSError:
                 return  # another object's directory is in it
+
+    def make_temporary(self) -> None:
+        """Make TMPDIR, private. Raises OSError."""
+        private_directory(self.temporary.parent)
+        private_directory(self.temporary)
+
+    def clear_temporary(self) -> None:
+        """Remove what a run left in TMPDIR, but for the API discovery that the next run reads again."""
+        for path in self.temporary.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            elif not path.match(_DISCOVERY):
+                path.unlink(missing_ok=True)
 
     def _levels(self) -> Iterator[Path]:
         path = self.root

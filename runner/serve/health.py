@@ -8,6 +8,7 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
+from runner.errors import ListenError
 from runner.serve.listen import everywhere, parse_address
 
 Probe = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -16,10 +17,14 @@ Check = Callable[[], str]
 
 
 class Listener:
-    """A plain HTTP server on one address. "0" and "" mean: do not listen; `port` is then 0."""
+    """A plain HTTP server on one address. "0" and "" mean: do not listen; `port` is then 0.
 
-    def __init__(self, address: str, application: web.Application) -> None:
+    `flag` is where a person changes the address.
+    """
+
+    def __init__(self, address: str, application: web.Application, flag: str) -> None:
         self.port = 0
+        self._flag = flag
         self._address = parse_address(address)
         self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0)
 
@@ -27,7 +32,10 @@ class Listener:
         """Raises ListenError when the address cannot be had."""
         if self._address is None:
             return
-        sockets = everywhere(*self._address)
+        try:
+            sockets = everywhere(*self._address)
+        except ListenError as error:
+            raise ListenError(f"{error} with {self._flag}") from error
         self.port = sockets[0].getsockname()[1]
         await self._runner.setup()
         for listening in sockets:
@@ -44,7 +52,7 @@ def probes(address: str, *, live: Check = lambda: "", ready: Check = lambda: "")
         application.router.add_get(f"/{name}{{_:/?}}", _whole(name, check))
         application.router.add_get(f"/{name}/{name}", _single(check))
         application.router.add_get(f"/{name}/ping", _single(lambda: ""))
-    return Listener(address, application)
+    return Listener(address, application, "--health-probe-bind-address")
 
 
 def metrics(address: str, registry: CollectorRegistry) -> Listener:
@@ -56,7 +64,7 @@ def metrics(address: str, registry: CollectorRegistry) -> Listener:
 
     application = web.Application()
     application.router.add_get("/metrics", exposition)
-    return Listener(address, application)
+    return Listener(address, application, "--metrics-bind-address")
 
 
 def _whole(name: str, check: Check) -> Probe:

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.fixtures.operators import Project
 
 
@@ -66,7 +68,10 @@ def test_without_a_cluster_it_says_where_it_looked(project: Project) -> None:
     assert str(project / ".kube/config") in ended.stderr
 
 
-def test_a_busy_port_is_named(project: Project, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("flag", "address"), [("proxy-port", "{port}"), ("user-metrics-bind-address", "127.0.0.1:{port}")]
+)
+def test_a_busy_port_is_named(project: Project, tmp_path: Path, flag: str, address: str) -> None:
     (project / "watches.yaml").write_text("[]")
     config = tmp_path / "kubeconfig"
     config.write_text(
@@ -75,7 +80,9 @@ def test_a_busy_port_is_named(project: Project, tmp_path: Path) -> None:
     )
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        flags = (f"--proxy-port={port}", "--metrics-bind-address=0", "--health-probe-bind-address=0")
-        ended = ansible_operator(project.path, "run", *flags, KUBECONFIG=str(config))
+        flags = {"proxy-port": "0", "metrics-bind-address": "0", "health-probe-bind-address": "0"}
+        flags |= {"user-metrics-bind-address": "0", flag: address.format(port=port)}
+        given = [f"--{name}={value}" for name, value in flags.items()]
+        ended = ansible_operator(project.path, "run", *given, KUBECONFIG=str(config))
     assert ended.returncode == 1
-    assert str(port) in ended.stderr
+    assert f"127.0.0.1:{port}: Address already in use" in ended.stderr

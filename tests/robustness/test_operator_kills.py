@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from functools import partial
 from pathlib import Path
 
@@ -81,6 +83,20 @@ def test_a_run_that_outlasts_the_grace_period_is_ended_and_the_exit_code_says_so
     assert (running["status"], running["reason"]) == ("False", "Interrupted")
 
 
+@pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_ends_the_operator_at_once_and_every_process_of_its_runs(
+    operate: Operate, things: Things, book: Path, second: signal.Signals
+) -> None:
+    operator = operate("--graceful-shutdown-timeout=-1s", LEDGER=str(book))
+    things.create("first", {"seconds": 600})
+    wait_for("the run to begin", lambda: ledger(book), seconds=PATIENCE)
+    os.kill(operator.pid, signal.SIGTERM)
+    wait_for("the operator to be stopping", lambda: list(operator.records("Stopping")), seconds=PATIENCE)
+    os.kill(operator.pid, second)
+    assert operator.wait(10) == 1
+    wait_for("every process of the run to be gone", lambda: not processes_of_runs(book), seconds=10)
+
+
 def test_deleting_a_resource_leaves_nothing_of_its_runs_on_disk(
     operate: Operate, things: Things, book: Path
 ) -> None:
@@ -89,7 +105,11 @@ def test_deleting_a_resource_leaves_nothing_of_its_runs_on_disk(
     things.wait("first", "Successful")
     assert list(operator.runner_dir.rglob("first"))
     things.delete("first")
-    wait_for("its files to be gone", lambda: not list(operator.runner_dir.rglob("first")), seconds=PATIENCE)
+    wait_for("its files to be gone", lambda: not files(operator.runner_dir), seconds=PATIENCE)
+
+
+def files(directory: Path) -> list[Path]:
+    return [path for path in directory.rglob("*") if path.is_file()]
 
 
 def _has_begun(book: Path, count: int) -> bool:

@@ -187,14 +187,14 @@ def main() -> int:
         work = Path(folder)
         if options.resources:
             with ControlPlane(work / "burst") as plane:
-                observer = _prepared(plane)
+                observer = prepared(plane.kubeconfig)
                 with OperatorProcess(
                     PROJECT, plane.kubeconfig, work / "burst-operator", command=command
                 ) as operator:
                     found_burst = burst(observer, operator, options.resources)
         if options.idle:
             with ControlPlane(work / "idle") as plane:
-                observer = _prepared(plane)
+                observer = prepared(plane.kubeconfig)
                 operator = OperatorProcess(PROJECT, plane.kubeconfig, work / "idle-operator", command=command)
                 try:
                     found_idle = idle(observer, operator, options.idle)
@@ -207,8 +207,9 @@ def main() -> int:
     return 0
 
 
-def _prepared(plane: ControlPlane) -> Observer:
-    observer = Observer(plane.kubeconfig)
+def prepared(kubeconfig: Path, namespace: str = "default") -> Observer:
+    """A view of a namespace, with the benchmark's kind served."""
+    observer = Observer(kubeconfig, namespace)
     observer.apply(PROJECT / "crd.yaml")
     wait_for("the kind to be served", lambda: observer.serves(*KIND), seconds=30)
     return observer

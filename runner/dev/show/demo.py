@@ -103,10 +103,10 @@ class Demo:
 
     def delete_one(self) -> None:
         """Delete the Memcached: its Deployment goes with it."""
-        self._observer.delete(GROUP, "Memcached", SAMPLES["Memcached"])
-        self._until(
-            "its Deployment to be gone", lambda: not self._uid("apps/v1", "Deployment", SAMPLES["Memcached"])
-        )
+        name = SAMPLES["Memcached"]
+        self._until("its Deployment to be there", lambda: self._uid("apps/v1", "Deployment", name) != "")
+        self._observer.delete(GROUP, "Memcached", name)
+        self._until("its Deployment to be gone", lambda: self._uid("apps/v1", "Deployment", name) == "")
 
     def _scale(self, replicas: int) -> None:
         self._observer.scale(GROUP, "PodSet", SAMPLES["PodSet"], replicas)

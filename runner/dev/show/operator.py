@@ -48,6 +48,7 @@ class OperatorProcess:
             "--proxy-port=0",
             "--metrics-bind-address=0",
             "--health-probe-bind-address=0",
+            "--user-metrics-bind-address=0",
             f"--runner-dir={self.runner_dir}",
             *flags,
         ]

@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "level 0": ("run", "--zap-log-level=0"),
     "bad stacktrace": ("run", "--zap-stacktrace-level=debug"),
     "bad time": ("run", "--zap-time-encoding=unix"),
+    **{f"completion {shell}": ("completion", shell) for shell in ("bash", "zsh", "fish", "powershell")},
     "both metrics": ("run", "--metrics-addr=:1", "--metrics-bind-address=:2"),
 }
 ACCEPTED: dict[str, tuple[str, ...]] = {

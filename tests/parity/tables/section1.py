@@ -20,15 +20,23 @@ def accepted(facts: Facts, name: str) -> bool:
     return bool(facts[name]["reached the port"]) and "usage" not in facts[name]["err"].lower()
 
 
+def _helps(name: str) -> Row:
+    return Row(f"1-help-{name}", f"{name}: help on stdout", "cli", lambda f: (f[name]["code"], "usage" in f[name]["out"].lower()), (0, True))
+
+
+def _refuses(name: str) -> Row:
+    return Row(f"1-{name.replace(' ', '-')}", f"{name}: Error and usage, exit code 1", "cli", lambda f: refused(f, name))
+
+
 COMMANDS = (
-    *(Row(f"1-help-{name}", f"{name}: help on stdout", "cli", lambda f, name=name: (f[name]["code"], "usage" in f[name]["out"].lower()), (0, True)) for name in ("nothing", "help", "-h")),  # type: ignore[misc]  # bound in the loop
+    *(_helps(name) for name in ("nothing", "help", "-h")),
     Row("1-version", "version: one line on stdout", "cli", lambda f: (f["version"]["code"], bool(re.fullmatch(r'ansible-operator version: "v[^"]+", .*\n', f["version"]["out"]))), (0, True)),
     Row("1-version-go", "commit, kubernetes and go version in it", reason="there is no Go in it: the versions of ansible-core, ansible-runner and Python instead"),
     Row("1-no-version-flag", "there is no --version", "cli", lambda f: f["--version"]["code"], 1),
     Row("1-unknown-command", "an unknown command: Error on stderr, exit code 1", "cli", lambda f: (f["unknown command"]["code"], "Error:" in f["unknown command"]["err"]), (1, True)),
     Row("1-unknown-flag", "an unknown flag: Error and usage", "cli", lambda f: refused(f, "unknown flag")),
-    Row("1-completion", "completion scripts", reason="not offered: nothing in an image calls it"),
-    *(Row(f"1-{name.replace(' ', '-')}", f"{name}: Error and usage, exit code 1", "cli", lambda f, name=name: refused(f, name)) for name in ("bad bool", "bad int", "bare duration", "days", "empty duration", "spaced duration", "bad encoder", "bad level", "level 0", "bad stacktrace", "bad time")),  # type: ignore[misc]  # bound in the loop
+    Row("1-completion", "completion: a script on stdout", "cli", lambda f: [(f[f"completion {shell}"]["code"], "ansible-operator" in f[f"completion {shell}"]["out"]) for shell in ("bash", "zsh", "fish", "powershell")], [(0, True)] * 4),
+    *(_refuses(name) for name in ("bad bool", "bad int", "bare duration", "days", "empty duration", "spaced duration", "bad encoder", "bad level", "level 0", "bad stacktrace", "bad time")),
     Row("1-no-kubeconfig-flag", "there is no --kubeconfig flag", reason="there is one here"),
 )
 

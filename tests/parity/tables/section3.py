@@ -35,7 +35,11 @@ def verbosity(facts: Facts, name: str) -> list[str]:
     return [word for word in argv(facts, name) if word.startswith("-v")]
 
 
-SNAKE_CASE = tuple(
+def _snakes(place: int, key: str) -> Row:
+    return Row(f"3.4-{key}", f"{key} becomes {SNAKE[key]}", "values", lambda f: list(variables(f, "full")["cases"][place]), [SNAKE[key]])
+
+
+SNAKE_CASE = tuple(_snakes(place, key) for place, key in enumerate(SNAKE))
     Row(
         f"3.4-{key}",
         f"{key} becomes {result}",

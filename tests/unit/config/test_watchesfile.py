@@ -229,3 +229,13 @@ def test_a_finalizer_with_vars_and_a_wrong_path_still_loads(project: Path) -> No
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(WatchesError, match=r"none\.yaml:1: cannot be read"):
         load_watches(tmp_path / "none.yaml", tmp_path, {})
+
+
+def test_one_kind_and_version_in_two_groups_are_two_watches(tmp_path: Path) -> None:
+    (tmp_path / "roles/a").mkdir(parents=True)
+    file = tmp_path / "watches.yaml"
+    file.write_text(
+        "- {group: one.io, version: v1, kind: A, role: a}\n- {group: other.io, version: v1, kind: A, role: a}"
+    )
+    watches, _ = load_watches(file, tmp_path, {})
+    assert [watch.gvk.group for watch in watches] == ["one.io", "other.io"]

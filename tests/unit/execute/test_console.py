@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from runner.execute.console import Block, Console, LogEvents, Record, render, render_exit
+from runner.execute.console import Block, Console, LogEvents, Record, log_events, render, render_exit
 from runner.execute.run import Event, Run
 from runner.objects import GroupVersionKind, ObjectKey
 from runner.watches import Content
@@ -140,3 +140,17 @@ def test_the_console_writes_blocks_and_logs_records_with_whose_they_are() -> Non
             "EventData.Name": "web : do",
         }
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "level"),
+    [
+        ("", LogEvents.TASKS),
+        ("Tasks", LogEvents.TASKS),
+        ("EVERYTHING", LogEvents.EVERYTHING),
+        ("nothing", LogEvents.NOTHING),
+        ("all", None),
+    ],
+)
+def test_the_level_is_named_in_any_case(text: str, level: LogEvents | None) -> None:
+    assert log_events(text) is level

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from runner.errors import RunError
+from runner.execute.collection import COLLECTIONS
 from runner.execute.inputs import generated_inventory, remove_inputs, roles_path, unquoted, write_inputs
 from runner.execute.run import Run
 from runner.execute.rundir import RunDirectory
@@ -39,9 +40,16 @@ def test_the_environment_names_the_kubeconfig_which_is_private(directory: RunDir
     write_inputs(directory, RUN, {})
 
     names = json.loads((directory.path / "env/envvars").read_text())
-    assert names == dict.fromkeys(("K8S_AUTH_KUBECONFIG", "KUBECONFIG"), str(directory.kubeconfig))
+    assert (names["K8S_AUTH_KUBECONFIG"], names["KUBECONFIG"]) == (str(directory.kubeconfig),) * 2
     assert directory.kubeconfig.read_text() == "kubeconfig text"
     assert stat.S_IMODE(directory.kubeconfig.stat().st_mode) == 0o600
+
+
+def test_the_environment_leads_to_the_bundled_collection(directory: RunDirectory) -> None:
+    write_inputs(directory, RUN, {"PYTHONPATH": "/mine"})
+
+    names = json.loads((directory.path / "env/envvars").read_text())
+    assert names["PYTHONPATH"] == f"/mine:{COLLECTIONS}"
 
 
 def test_arguments_are_written_only_where_there_are_some(directory: RunDirectory) -> None:

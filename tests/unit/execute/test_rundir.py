@@ -114,3 +114,28 @@ def test_a_file_that_was_readable_for_others_is_not_any_more(tmp_path: Path) -> 
 
     assert file.read_text() == "new"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_temporary_files_of_a_run_go_with_it_but_discovery_stays_for_the_next(tmp_path: Path) -> None:
+    directory = RunDirectory.of(tmp_path, key())
+    directory.make_temporary()
+    (directory.temporary / "k8srcp-0123.json").write_text("{}")
+    (directory.temporary / "left").write_text("over")
+    (directory.temporary / "folder").mkdir()
+    (directory.temporary / "folder" / "file").write_text("over")
+    directory.clear_temporary()
+    assert [path.name for path in directory.temporary.iterdir()] == ["k8srcp-0123.json"]
+
+
+def test_temporary_files_are_gone_with_the_object(tmp_path: Path) -> None:
+    directory = RunDirectory.of(tmp_path, key())
+    directory.make()
+    directory.make_temporary()
+    (directory.temporary / "k8srcp-0123.json").write_text("{}")
+    directory.remove()
+    assert not directory.temporary.exists()
+
+
+def test_the_temporary_directory_has_a_short_path_whatever_the_name(tmp_path: Path) -> None:
+    longest = key("x" * 253, "n" * 63)
+    assert len(str(RunDirectory.of(tmp_path, longest).temporary.relative_to(tmp_path))) < 30

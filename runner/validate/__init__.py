@@ -1,0 +1,1 @@
+"""Finding a project's mistakes before any cluster sees them: reads files, starts nothing, asks nobody."""

@@ -1,0 +1,137 @@
+"""Reads the roles and playbooks that the watches name, and those of the project that they use in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.config.yamlfile import Located
+from runner.validate import uses
+from runner.validate.documents import Document, read, shown, yaml_files
+from runner.validate.findings import Finding, warning
+from runner.validate.places import IMAGE_HOME, Places, first_directory
+from runner.validate.uses import Use, What
+from runner.watches import Content
+
+_ROLE_DIRECTORIES = ("tasks", "handlers", "meta", "defaults", "vars")
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """A use, the file it is in, where roles are looked for from there, and the playbook's directory if any."""
+
+    use: Use
+    file: str
+    role_places: tuple[Path, ...]
+    beside: Path | None
+    own_modules: frozenset[str]
+
+
+class Reader:
+    """Reads each role and each playbook once; `used` and `findings` grow with what is read."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self._seen: set[Path] = set()
+        self.used: list[Used] = []
+        self.findings: list[Finding] = []
+
+    def read(self, content: Content) -> None:
+        """Everything that a watch's content leads to."""
+        if content.is_role:
+            self._role(content.path, (content.path.parent, *self._places.environment_roles), None)
+        else:
+            self._playbook(content.path)
+
+    def _playbook(self, path: Path) -> None:
+        if self._is_new(path):
+            own = (path.parent / "roles", path.parent, *self._places.roles, self._places.project / "roles")
+            self._file(path, uses.of_plays, own, path.parent, _modules(path.parent, self._places.project))
+
+    def _role(self, path: Path, role_places: tuple[Path, ...], beside: Path | None) -> None:
+        if not self._is_new(path):
+            return
+        if not path.is_dir():
+            self.findings.append(Finding(shown(path), 1, "", "is not a role: it must be a directory"))
+            return
+        if first_directory(path / name for name in _ROLE_DIRECTORIES) is None:
+            self.findings.append(Finding(shown(path), 1, "", "is not a role: it has neither tasks nor meta"))
+        elif not any((path / "tasks" / name).exists() for name in ("main.yml", "main.yaml", "main", "main.json")):
+            self.findings.append(warning(shown(path), 1, "", "does nothing itself: it has no tasks/main.yml"))
+        modules = _modules(path, path.parent, self._places.project)
+        for name in _ROLE_DIRECTORIES:
+            of_file = {"tasks": uses.of_tasks, "handlers": uses.of_tasks, "meta": uses.of_meta}.get(name, _nothing)
+            for file in yaml_files(path / name):
+                self._file(file, of_file, (path.parent, *role_places), beside, modules)
+
+    def _file(
+        self,
+        path: Path,
+        uses_of: Callable[[Located], Iterator[Use]],
+        role_places: tuple[Path, ...],
+        beside: Path | None,
+        modules: frozenset[str],
+    ) -> None:
+        documents, findings = read(path)
+        self.findings += findings
+        for document in documents[:1]:
+            self.findings += list(_shape(document, uses_of))
+            for use in uses_of(document.node):
+                self.used.append(Used(use, document.file, role_places, beside, modules))
+                self._follow(use, path, role_places, beside)
+
+    def _follow(self, use: Use, path: Path, role_places: tuple[Path, ...], beside: Path | None) -> None:
+        if use.what is What.ROLE:
+            found = find_role(use.name, role_places, self._places, beside)
+            if found and found.resolve().is_relative_to(self._places.project):  # else it is somebody else's work
+                self._role(found, role_places, beside)
+        elif use.what is What.FILE and (path.parent / use.name).is_file():
+            included = path.parent / use.name
+            if "import_playbook" in use.field:
+                self._playbook(included)
+            elif self._is_new(included) and beside:  # a role's tasks are all read anyway
+                modules = _modules(beside, self._places.project)
+                self._file(included, uses.of_tasks, role_places, beside, modules)
+
+    def _is_new(self, path: Path) -> bool:
+        real = path.resolve()
+        new = real not in self._seen
+        self._seen.add(real)
+        return new
+
+
+def find_role(name: str, role_places: tuple[Path, ...], places: Places, beside: Path | None) -> Path | None:
+    """The directory of a role that is used by name: a path, a directory of the roles path, or of a collection."""
+    if name.count(".") >= 2:
+        namespace, collection, *role = name.split(".")
+        parent = places.collection(f"{namespace}.{collection}", beside)
+        found = parent and parent / "roles" / Path(*role)
+        if found and found.is_dir():
+            return found
+    at_home = places.project / name.removeprefix(f"{IMAGE_HOME}/")
+    return first_directory(
+        [*(place / name for place in role_places), *([at_home] if name.startswith("/") else [])]
+    )
+
+
+def _shape(document: Document, uses_of: Callable[[Located], Iterator[Use]]) -> Iterator[Finding]:
+    node = document.node
+    if uses_of in (uses.of_tasks, uses.of_plays):
+        what = "tasks" if uses_of is uses.of_tasks else "plays"
+        if node.value is not None and not isinstance(node.value, list):
+            yield Finding(document.file, node.line, "", f"must be a list of {what}")
+        for index, item in enumerate(node.value if isinstance(node.value, list) else ()):
+            if not isinstance(item.value, dict):
+                yield Finding(document.file, item.line, f"[{index}]", f"must be a map: one of the {what}")
+
+
+def _nothing(_node: Located) -> Iterator[Use]:
+    return iter(())
+
+
+def _modules(*directories: Path) -> frozenset[str]:
+    """Modules and action plugins that roles and projects bring along."""
+    places = [directory / name for directory in directories for name in ("library", "plugins/modules")]
+    places += [directory / "action_plugins" for directory in directories]
+    return frozenset(path.stem for place in places if place.is_dir() for path in place.glob("*.py"))

@@ -1,0 +1,81 @@
+"""Whether the roles and collections that the content uses are there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from runner.validate.content import Used, find_role
+from runner.validate.findings import Finding
+from runner.validate.places import Places
+from runner.validate.requirements import Requirements
+from runner.validate.uses import What
+
+_FULL_NAME = re.compile(r"[a-z_][a-z0-9_]*(\.[a-zA-Z_][a-zA-Z0-9_]*){2,}")
+_ALWAYS_THERE = ("ansible.builtin", "ansible.legacy")
+
+
+def check(
+    used: Sequence[Used], places: Places, requirements: Requirements, redirects: Mapping[str, str]
+) -> Iterator[Finding]:
+    """One finding for each use of something that is neither installed nor required."""
+    searched = {use.file for use in used if use.use.what is What.COLLECTION}
+    for item in used:
+        if item.use.what is What.ROLE:
+            yield from _role(item, places, requirements)
+        short_names = {} if item.file in searched else redirects
+        collection = _collection(item, short_names)
+        known = collection in _ALWAYS_THERE or collection in requirements.collections
+        if collection and not known and places.collection(collection, item.beside) is None:
+            yield _finding(
+                item, f"{_what(item, short_names)} needs the collection {collection}, {_missing(places)}"
+            )
+
+
+def _role(item: Used, places: Places, requirements: Requirements) -> Iterator[Finding]:
+    name = item.use.name
+    known = name in requirements.roles or _of_collection_elsewhere(name, places, item)
+    if not known and find_role(name, item.role_places, places, item.beside) is None:
+        looked = ", ".join(dict.fromkeys(map(str, item.role_places)))
+        yield _finding(item, f"role {name} was not found; looked in {looked}")
+
+
+def _of_collection_elsewhere(name: str, places: Places, item: Used) -> bool:
+    """Whether the role's collection is not installed: that is said of the collection instead."""
+    return bool(_FULL_NAME.fullmatch(name)) and places.collection(_first_two(name), item.beside) is None
+
+
+def _collection(item: Used, redirects: Mapping[str, str]) -> str:
+    """The collection that a use needs, or ""."""
+    name = item.use.name
+    match item.use.what:
+        case What.COLLECTION:
+            return name
+        case What.MODULE if "." not in name and name not in item.own_modules and name in redirects:
+            return _first_two(redirects[name])
+        case What.MODULE | What.ROLE if _FULL_NAME.fullmatch(name):
+            return "" if item.use.what is What.ROLE and _has_path(item) else _first_two(name)
+        case _:
+            return ""
+
+
+def _has_path(item: Used) -> bool:
+    return any((place / item.use.name).is_dir() for place in item.role_places)
+
+
+def _first_two(name: str) -> str:
+    return ".".join(name.split(".")[:2])
+
+
+def _what(item: Used, redirects: Mapping[str, str]) -> str:
+    full = redirects.get(item.use.name, "")
+    return f"{item.use.what} {item.use.name}" + (f" ({full})" if full else "")
+
+
+def _missing(places: Places) -> str:
+    looked = ", ".join(map(str, places.collections))
+    return f"which is not installed and not in requirements.yml; looked in {looked}"
+
+
+def _finding(item: Used, message: str) -> Finding:
+    return Finding(item.file, item.use.line, item.use.field, message)

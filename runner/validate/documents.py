@@ -1,0 +1,76 @@
+"""YAML files as documents that know where they came from; the only place in this room that reads YAML."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.config.yamlfile import Located, read_all_yaml
+from runner.errors import Problem, WatchesError
+from runner.validate.findings import Finding, of_problem
+
+YAML = (".yml", ".yaml")
+_VAULT = "$ANSIBLE_VAULT;"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One YAML document; `file` is the path as people are shown it."""
+
+    file: str
+    node: Located
+
+    def get(self, *names: str) -> Located:
+        return child(self.node, *names)
+
+    def text(self, *names: str) -> str:
+        return text(self.get(*names))
+
+
+def child(node: Located, *names: str) -> Located:
+    """The value down that path; a null with the line of the last value on the way where it ends early."""
+    for name in names:
+        node = entries(node).get(name) or Located(None, node.line)
+    return node
+
+
+def entries(node: Located) -> dict[str, Located]:
+    return node.value if isinstance(node.value, dict) else {}
+
+
+def members(node: Located) -> list[Located]:
+    return node.value if isinstance(node.value, list) else []
+
+
+def text(node: Located) -> str:
+    return node.value if isinstance(node.value, str) else ""
+
+
+def texts(node: Located) -> list[str]:
+    return [text(member) for member in members(node)]
+
+
+def read(path: Path) -> tuple[list[Document], list[Finding]]:
+    """The documents of a file, or why there are none. An encrypted file has none."""
+    file = shown(path)
+    try:
+        content = path.read_text(encoding="utf-8")
+        nodes = [] if content.startswith(_VAULT) else read_all_yaml(content, file)
+    except (OSError, UnicodeDecodeError) as error:
+        return [], [of_problem(Problem(file, 1, "", f"cannot be read: {error}"))]
+    except WatchesError as error:
+        return [], [of_problem(problem) for problem in error.problems]
+    return [Document(file, node) for node in nodes], []
+
+
+def yaml_files(directory: Path) -> Iterator[Path]:
+    """Every YAML file below a directory, in order; none where there is no such directory."""
+    return iter(sorted(path for path in directory.rglob("*") if path.suffix in YAML and path.is_file()))
+
+
+def shown(path: Path) -> str:
+    """Relative where it is below the working directory, so that it is short and can be clicked."""
+    relative = os.path.relpath(path)
+    return str(path) if relative.startswith("..") else relative

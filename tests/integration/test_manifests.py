@@ -1,0 +1,93 @@
+"""The manifests in config/, before a real API server: they build, they are accepted, and the pod may run."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from runner.config.flags import RUN_FLAGS
+from runner.dev.plane.controlplane import ControlPlane
+from runner.dev.show.observer import Observer, wait_for
+from tests.fixtures.manifests import CONFIG, NAMESPACE, built, kubectl, manager_container
+from tests.fixtures.operators import PATIENCE
+
+pytestmark = pytest.mark.cluster
+DIRECTORIES = sorted(path.parent.name for path in CONFIG.glob("*/kustomization.yaml"))
+
+
+@pytest.fixture(scope="module")
+def installed(control_plane: ControlPlane) -> Iterator[Observer]:
+    """A view of the sample operator's namespace, with config/default applied."""
+    observer = Observer(control_plane.kubeconfig, NAMESPACE)
+    for body in built("default"):
+        observer.apply(body, namespace=body["metadata"].get("namespace", ""))
+    yield observer
+    observer.delete("v1", "Namespace", NAMESPACE)
+    observer.close()
+
+
+@pytest.mark.parametrize("name", DIRECTORIES)
+def test_a_kustomization_builds(name: str) -> None:
+    assert built(name)
+
+
+def test_the_pod_is_admitted_under_the_restricted_standard(installed: Observer) -> None:
+    wait_for(
+        "the Deployment to have its pod",
+        lambda: _deployment(installed)["status"].get("availableReplicas") == 1,
+        seconds=PATIENCE,
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in DIRECTORIES if name != "prometheus"])
+def test_the_api_server_accepts_every_object(name: str, installed: Observer, control_plane: ControlPlane) -> None:
+    """But the ServiceMonitor, whose kind this cluster has not."""
+    if name in ("rbac", "manager"):
+        installed.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "system"}})
+    arguments = ["apply", "--server-side", "--dry-run=server", "--force-conflicts", "-k", str(CONFIG / name)]
+    answer = _kubectl(control_plane, *arguments)
+    assert answer.count("serverside-applied (server dry run)") == len(built(name))
+
+
+def test_the_operator_knows_every_flag_of_the_deployment() -> None:
+    given = {argument.partition("=")[0] for argument in manager_container(built("default"))["args"]}
+    assert given <= {f"--{flag.name}" for flag in RUN_FLAGS}
+
+
+def test_the_account_may_do_what_the_operator_does_and_no_more(
+    installed: Observer, control_plane: ControlPlane
+) -> None:
+    def may(verb: str, resource: str, namespace: str = "anywhere") -> bool:
+        account = f"--as=system:serviceaccount:{NAMESPACE}:sample-operator-controller-manager"
+        answer = _kubectl(control_plane, "auth", "can-i", verb, resource, account, "-n", namespace, check=False)
+        return answer.strip() == "yes"
+
+    granted = [
+        may("list", "podsets.sample.example.com"),
+        may("update", "podsets.sample.example.com/status"),
+        may("create", "deployments.apps"),
+        may("create", "events"),
+        may("update", "leases.coordination.k8s.io", NAMESPACE),
+        may("create", "tokenreviews.authentication.k8s.io"),
+    ]
+    refused = [
+        may("get", "secrets"),
+        may("delete", "podsets.sample.example.com"),
+        may("update", "leases.coordination.k8s.io"),
+        may("list", "customresourcedefinitions.apiextensions.k8s.io"),
+    ]
+    assert (set(granted), set(refused)) == ({True}, {False})
+
+
+def _deployment(observer: Observer) -> dict[str, Any]:
+    return observer.get("apps/v1", "Deployment", "sample-operator-controller-manager") or {"status": {}}
+
+
+def _kubectl(control_plane: ControlPlane, *arguments: str, check: bool = True) -> str:
+    command = [str(kubectl()), f"--kubeconfig={control_plane.kubeconfig}", *arguments]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert not check or ended.returncode == 0, ended.stderr
+    return ended.stdout

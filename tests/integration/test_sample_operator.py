@@ -1,0 +1,144 @@
+"""The sample operator of this repository, as its users see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from runner.dev.plane.controlplane import ControlPlane
+from runner.dev.show.observer import Object, Observer, condition, wait_for
+from runner.dev.show.operator import OperatorProcess
+
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("sample")]
+
+ROOT = Path(__file__).parents[2]
+GROUP = "sample.example.com/v1alpha1"
+PATIENCE = 90.0
+
+
+@pytest.fixture(scope="module")
+def sample(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Observer]:
+    """The sample operator at work in a namespace of its own, with its kinds served."""
+    observer = Observer(control_plane.kubeconfig, "sample")
+    observer.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "sample"}})
+    observer.apply(ROOT / "crds")
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "registry-login"}, "data": {"a": "e30="}}
+    observer.apply(secret)
+    work = tmp_path_factory.mktemp("sample")
+    environment = {"WATCH_NAMESPACE": "sample"}
+    with OperatorProcess(ROOT, control_plane.kubeconfig, work, environment=environment):
+        yield observer
+    observer.close()
+
+
+def test_memcached_becomes_a_deployment_of_its_size(sample: Observer) -> None:
+    sample.create(resource("Memcached", "cache", {"size": 2}))
+    successful(sample, "Memcached", "cache")
+    assert deployment(sample, "cache")["spec"]["replicas"] == 2
+    sample.patch(GROUP, "Memcached", "cache", {"spec": {"size": 1}})
+    wait_for("one replica", lambda: deployment(sample, "cache")["spec"]["replicas"] == 1, seconds=PATIENCE)
+
+
+def test_helloapp_becomes_a_deployment_and_a_service_and_refuses_what_is_no_image(sample: Observer) -> None:
+    sample.create(resource("HelloApp", "hello", {"image": "nginx:1.29", "size": 1}))
+    successful(sample, "HelloApp", "hello")
+    assert deployment(sample, "hello")["spec"]["template"]["spec"]["containers"][0]["image"] == "nginx:1.29"
+    assert sample.get("v1", "Service", "hello")
+    sample.patch(GROUP, "HelloApp", "hello", {"spec": {"image": "{{ not }} an image"}})
+    failed = reached(sample, "HelloApp", "hello", "Failure")
+    assert "{{ not }} an image" in condition(failed, "Failure")["message"]
+
+
+def test_podset_scales_by_its_scale_subresource_and_names_its_pods(sample: Observer) -> None:
+    sample.create(resource("PodSet", "set", {"replicas": 1}))
+    for replicas in (3, 2):
+        sample.scale(GROUP, "PodSet", "set", replicas)
+        wait_for(f"{replicas} pods in the status", partial(status_is, sample, replicas), seconds=PATIENCE)
+        names = [pod["metadata"]["name"] for pod in ready_pods(sample)]
+        assert sorted(pod_names(sample, "set")) == sorted(names)
+
+
+def test_podset_tells_of_its_pods_within_ten_seconds_of_their_becoming_ready(sample: Observer) -> None:
+    sample.create(resource("PodSet", "soon", {"replicas": 4}))
+    completed = condition(successful(sample, "PodSet", "soon"), "Running")["ansibleResult"]["completion"]
+    pods = [sample.get("v1", "Pod", name) or {} for name in pod_names(sample, "soon")]
+    last_ready = max(map(ready_since, pods))
+    assert datetime.fromisoformat(completed).timestamp() - last_ready < 10
+
+
+def test_a_pod_that_somebody_deletes_is_replaced(sample: Observer) -> None:
+    sample.create(resource("PodSet", "lasting", {"replicas": 1}))
+    successful(sample, "PodSet", "lasting")
+    (name,) = pod_names(sample, "lasting")
+    uid = (sample.get("v1", "Pod", name) or {})["metadata"]["uid"]
+    sample.delete("v1", "Pod", name)
+
+    def replaced() -> bool:
+        pod = sample.get("v1", "Pod", name)
+        return bool(pod and pod["metadata"]["uid"] != uid)
+
+    wait_for("another pod in its place", replaced, seconds=PATIENCE)
+
+
+def test_cibuild_builds_then_deploys_and_never_shows_its_credentials(sample: Observer) -> None:
+    spec = {
+        "repository": "https://git.example.com/a.git",
+        "revision": "main",
+        "image": "registry.example.com/a:1",
+        "deploy": True,
+        "credentialsSecret": "registry-login",
+    }
+    sample.create(resource("CIBuild", "build", spec))
+    wait_for("the build to succeed", lambda: phase(sample, "build") == "Succeeded", seconds=PATIENCE)
+    assert deployment(sample, "build")["spec"]["template"]["spec"]["containers"][0]["image"] == spec["image"]
+    job = (sample.get(GROUP, "CIBuild", "build") or {})["status"]["jobName"]
+    assert sample.get("batch/v1", "Job", job)
+
+
+def resource(kind: str, name: str, spec: Object) -> Object:
+    return {"apiVersion": GROUP, "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+def reached(sample: Observer, kind: str, name: str, wanted: str) -> Object:
+    def look() -> Object | None:
+        body = sample.get(GROUP, kind, name) or {}
+        found = condition(body, wanted)
+        current = found.get("observedGeneration") == body.get("metadata", {}).get("generation")
+        return body if current and found.get("status") == "True" else None
+
+    return wait_for(f"{kind} {name} to be {wanted}", look, seconds=PATIENCE)
+
+
+def successful(sample: Observer, kind: str, name: str) -> Object:
+    return reached(sample, kind, name, "Successful")
+
+
+def deployment(sample: Observer, name: str) -> Object:
+    return sample.get("apps/v1", "Deployment", name) or {}
+
+
+def phase(sample: Observer, name: str) -> str:
+    return str(((sample.get(GROUP, "CIBuild", name) or {}).get("status") or {}).get("phase"))
+
+
+def pod_names(sample: Observer, name: str) -> list[str]:
+    return list((sample.get(GROUP, "PodSet", name) or {})["status"]["podNames"])
+
+
+def ready_pods(sample: Observer) -> list[Object]:
+    pods = sample.list("v1", "Pod", label_selector="app.kubernetes.io/instance=set")
+    alive = [pod for pod in pods if not pod["metadata"].get("deletionTimestamp")]
+    return [pod for pod in alive if condition(pod, "Ready").get("status") == "True"]
+
+
+def ready_since(pod: Object) -> float:
+    return datetime.fromisoformat(condition(pod, "Ready")["lastTransitionTime"]).timestamp()
+
+
+def status_is(sample: Observer, replicas: int) -> bool:
+    status = (sample.get(GROUP, "PodSet", "set") or {}).get("status") or {}
+    return status.get("availableReplicas") == replicas and len(status.get("podNames", ())) == replicas

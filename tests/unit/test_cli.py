@@ -1,0 +1,174 @@
+"""The command line as the Go operator's: commands, help, version, completion, errors."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+
+import pytest
+
+from runner import cli
+from runner.config.read import read_settings
+from runner.settings import Settings
+from runner.version import COMMIT_VARIABLE
+
+Capture = pytest.CaptureFixture[str]
+
+
+def call(*words: str) -> int:
+    """The exit code, by whichever way it ends."""
+    try:
+        return cli.main(words)
+    except SystemExit as ended:
+        return int(ended.code or 0)
+
+
+@pytest.fixture
+def settings(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
+    """What `run` was asked to do; nothing is run."""
+    asked: list[Settings] = []
+
+    def run(parsed: argparse.Namespace) -> int:
+        asked.append(read_settings(parsed, {}, terminal=False))
+        return 0
+
+    monkeypatch.setattr(cli, "_run", run)
+    return asked
+
+
+@pytest.mark.parametrize("words", [[], ["help"], ["-h"], ["--help"], ["help", "run"], ["run", "--help"]])
+def test_help_is_on_stdout(words: Sequence[str], capsys: Capture) -> None:
+    assert call(*words) == 0
+    assert capsys.readouterr().out.startswith("usage: ansible-operator")
+
+
+def test_help_lists_every_command(capsys: Capture) -> None:
+    call()
+    listed = re.findall(r"^    (\w+)\b", capsys.readouterr().out, re.MULTILINE)
+    assert listed == ["run", "validate", "dev", "version", "completion", "help"]
+
+
+def test_version_is_one_line_of_facts(capsys: Capture) -> None:
+    assert call("version") == 0
+    line = capsys.readouterr().out
+    assert re.fullmatch(
+        r'ansible-operator version: "v\d[^"]*", commit: "(?:[0-9a-f]{40}|unknown)", kubernetes version: "v1\.\d+\.\d+"'
+        r', python version: "3[^"]*", OS: "linux", ARCH: "\w+"(?:, ansible-(?:core|runner) version: "[^"]+"){2}\n',
+        line,
+    )
+
+
+def test_an_image_says_which_commit_it_was_made_from(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(COMMIT_VARIABLE, "c0ffee")
+    call("version")
+    assert ', commit: "c0ffee", ' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [["walk"], ["walk", "--help"], ["help", "walk"]])
+def test_an_unknown_command_is_an_error_without_usage(words: Sequence[str], capsys: Capture) -> None:
+    assert call(*words) == 1
+    written = capsys.readouterr()
+    assert written.err.startswith('Error: unknown command "walk" for "ansible-operator"\n')
+    assert (written.out, "usage:" in written.err) == ("", False)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--version"], "Error: unknown flag: --version"),
+        (["run", "--walk=fast"], "Error: unknown flag: --walk"),
+        (["run", "--proxy"], "Error: unknown flag: --proxy"),
+        (["run", "-x"], "Error: unknown flag: -x"),
+        (["run", "--proxy-port"], "Error: argument --proxy-port: expected one argument"),
+        (["run", "--proxy-port=x"], 'Error: argument --proxy-port: invalid value "x"'),
+        (["version", "--walk"], "Error: unknown flag: --walk"),
+        (["validate", "one", "two"], "Error: unexpected argument: two"),
+    ],
+)
+def test_a_bad_flag_is_an_error_with_usage(words: Sequence[str], message: str, capsys: Capture) -> None:
+    assert call(*words) == 1
+    written = capsys.readouterr()
+    assert written.err.startswith(message)
+    assert (written.out, "\nusage: ansible-operator" in written.err) == ("", True)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["more", "--proxy-port=1", "words"],
+        ["--proxy-port", "1", "--", "--walk"],
+        ["--inject-owner-ref", "words", "--proxy-port", "1"],
+    ],
+)
+def test_run_ignores_more_words(words: Sequence[str], settings: list[Settings]) -> None:
+    assert call("run", *words) == 0
+    assert (settings[0].proxy_port, settings[0].inject_owner_ref) == (1, True)
+
+
+def test_version_ignores_more_words() -> None:
+    assert call("version", "please") == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "field", "value"),
+    [
+        (["--ansible-args", "--check"], "ansible_args", "--check"),
+        (["--graceful-shutdown-timeout", "-1s"], "graceful_shutdown_timeout", -1.0),
+    ],
+)
+def test_a_value_may_begin_with_a_dash(
+    words: Sequence[str], field: str, value: object, settings: list[Settings]
+) -> None:
+    assert call("run", *words) == 0
+    assert getattr(settings[0], field) == value
+
+
+def test_a_deprecated_flag_is_accepted_with_a_notice_and_not_in_the_help(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cli, "read_settings", lambda *_, **__: Settings())
+    assert call("run", "--metrics-addr=:1", "--watches-file=none") == 1
+    notice = "Flag --metrics-addr has been deprecated, use --metrics-bind-address instead\n"
+    assert capsys.readouterr().err.startswith(notice)
+    call("run", "--help")
+    assert "metrics-addr" not in capsys.readouterr().out
+
+
+def test_a_deprecated_flag_and_its_successor_together_are_an_error(capsys: Capture) -> None:
+    assert call("run", "--metrics-addr=:1", "--metrics-bind-address=:2") == 1
+    assert "Error: only one of --metrics-bind-address and --metrics-addr" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("shell", cli.SHELLS)
+def test_completion_knows_the_commands_and_the_flags(shell: str, capsys: Capture) -> None:
+    assert call("completion", shell) == 0
+    script = capsys.readouterr().out
+    for name in ("validate", "dev", "kubeconfig", "proxy-port"):
+        assert name in script
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_a_script_that_the_shell_can_read(shell: str, capsys: Capture) -> None:
+    program = shutil.which(shell)
+    if program is None:
+        pytest.skip(f"{shell} is not installed")
+    call("completion", shell)
+    script = capsys.readouterr().out
+    read = subprocess.run([program, "-n"], input=script, capture_output=True, text=True, check=False)
+    assert (read.returncode, read.stderr) == (0, "")
+
+
+def test_bash_completes_a_command(capsys: Capture) -> None:
+    call("completion", "bash")
+    script = capsys.readouterr().out
+    ask = "COMP_WORDS=(ansible-operator val); COMP_CWORD=1; $(complete -p ansible-operator | sed 's/.*-F \\(\\S*\\).*/\\1/') ansible-operator val; echo \"${COMPREPLY[@]}\""
+    done = subprocess.run(["bash", "-c", f"{script}\n{ask}"], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "validate"
+
+
+def test_a_shell_that_is_none_is_an_error(capsys: Capture) -> None:
+    assert call("completion", "dos") == 1
+    assert capsys.readouterr().err.startswith("Error: ")
