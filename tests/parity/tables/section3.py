@@ -40,15 +40,6 @@ def _snakes(place: int, key: str) -> Row:
 
 
 SNAKE_CASE = tuple(_snakes(place, key) for place, key in enumerate(SNAKE))
-    Row(
-        f"3.4-{key}",
-        f"{key} becomes {result}",
-        "values",
-        lambda f, place=place: list(variables(f, "full")["cases"][place]),  # type: ignore[misc]  # bound in the loop
-        [result],
-    )
-    for place, (key, result) in enumerate(SNAKE.items())
-)
 
 FILES = (
     Row("3.1-directory", "<runner>/<group>/<version>/<Kind>/<namespace>/<name>", "values", lambda f: f["full"]["directory"].removeprefix("/tmp/ansible-operator/runner/") == f"{f['group']}/v1/Full/{f['namespace']}/full"),
