@@ -15,7 +15,7 @@ from typing import NoReturn
 from runner.config.flags import add_flags, deprecations, join_values, spell_out_booleans
 from runner.config.read import read_settings
 from runner.config.watchesfile import load_watches
-from runner.errors import OperatorError
+from runner.errors import OperatorError, UsageError
 from runner.logs import configure_logs
 from runner.validate.arguments import add_arguments
 from runner.version import VERSION, commit
@@ -83,6 +83,7 @@ def _parser(command: str) -> tuple[argparse.ArgumentParser, _Commands[argparse.A
     run = commands.add_parser("run", help="run the operator", allow_abbrev=False)
     add_flags(run)
     run.add_argument("ignored", nargs="*", help=argparse.SUPPRESS)
+    run.set_defaults(complain=run.error)
     text = "find the mistakes of a project, without a cluster"
     add_arguments(commands.add_parser("validate", help=text, description=text, allow_abbrev=False))
     if command in ("dev", "help", "completion"):
@@ -118,8 +119,16 @@ def _run(parsed: argparse.Namespace) -> int:
 
     for notice in deprecations(parsed):
         sys.stderr.write(f"{notice}\n")
-    settings = read_settings(parsed, os.environ, terminal=sys.stderr.isatty())
-    configure_logs(settings.log_level, settings.log_encoder)
+    try:
+        settings = read_settings(parsed, os.environ, terminal=sys.stderr.isatty())
+    except UsageError as error:
+        parsed.complain(str(error))
+    configure_logs(
+        settings.log_level,
+        settings.log_encoder,
+        stacktrace_level=settings.log_stacktrace_level,
+        time_encoding=settings.log_time_encoding,
+    )
     watches, notes = load_watches(settings.watches_file, Path.cwd(), settings.environment)
     for note in notes:
         sys.stderr.write(f"Warning: {note}\n")

@@ -17,6 +17,10 @@ class SettingsError(OperatorError):
     """A flag or an environment variable that cannot be used."""
 
 
+class UsageError(SettingsError):
+    """Flags that do not go together: worth being shown with the usage."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """One mistake in a file: where it is and what to do about it.
@@ -91,6 +95,10 @@ class TooManyRequestsError(ApiError):
 
 class InvalidError(ApiError):
     """422: the object does not satisfy its schema."""
+
+
+class LeadershipLostError(KubeError):
+    """Another process may be the leader by now, so this one may not call the API server any more."""
 
 
 class KindAbsentError(KubeError):

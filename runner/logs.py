@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import MutableMapping
+import time
+from collections.abc import Callable, MutableMapping
+from datetime import UTC, datetime
 from typing import Any, TextIO
 
 import structlog
@@ -16,14 +18,26 @@ import structlog
 Record = MutableMapping[str, Any]
 
 
-def configure_logs(level: str, encoder: str, stream: TextIO = sys.stderr) -> None:
-    """`level` is debug, info, error, panic or a number (1 is debug, more is more); `encoder` json or console."""
+def configure_logs(
+    level: str,
+    encoder: str,
+    stream: TextIO = sys.stderr,
+    *,
+    stacktrace_level: str = "error",
+    time_encoding: str = "",
+) -> None:
+    """`level` is debug, info, error, panic or a number (1 is debug, more is more); `encoder` json or console.
+
+    A record below `stacktrace_level` names its exception in one line, without a traceback. `time_encoding` is
+    one of the Go operator's names, or "" for RFC 3339 with microseconds.
+    """
+    stamp = _stamping(time_encoding)
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.stdlib.add_log_level,
             structlog.stdlib.add_logger_name,
-            structlog.processors.TimeStamper(fmt="iso", utc=True, key="ts"),
+            stamp,
             structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
         ],
         wrapper_class=structlog.stdlib.BoundLogger,
@@ -31,7 +45,7 @@ def configure_logs(level: str, encoder: str, stream: TextIO = sys.stderr) -> Non
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(_formatter(encoder, stream))
+    handler.setFormatter(_formatter(encoder, stream, stamp, _LEVELS[stacktrace_level]))
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(logging.WARNING)
@@ -39,16 +53,52 @@ def configure_logs(level: str, encoder: str, stream: TextIO = sys.stderr) -> Non
         logging.getLogger(ours).setLevel(_LEVELS.get(level, logging.DEBUG))
 
 
-_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "error": logging.ERROR, "panic": logging.CRITICAL}
+_LEVELS = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+    "panic": logging.CRITICAL,
+}
+
+_ENCODINGS: dict[str, Callable[[int], object]] = {
+    "epoch": lambda nanos: nanos / 1e9,
+    "millis": lambda nanos: nanos / 1e6,
+    "nanos": lambda nanos: nanos,
+    "iso8601": lambda nanos: _utc(nanos, f".{nanos // 10**6 % 1000:03}"),
+    "rfc3339": lambda nanos: _utc(nanos, ""),
+    "rfc3339nano": lambda nanos: _utc(nanos, f".{nanos % 10**9:09}"),
+    "": lambda nanos: _utc(nanos, f".{nanos // 1000 % 10**6:06}"),
+}
+"""From Unix time in nanoseconds."""
 
 
-def _formatter(encoder: str, stream: TextIO) -> logging.Formatter:
+def _utc(nanos: int, fraction: str) -> str:
+    return datetime.fromtimestamp(nanos // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%S") + fraction + "Z"
+
+
+def _stamping(encoding: str) -> structlog.typing.Processor:
+    encode = _ENCODINGS[encoding]
+
+    def stamp(_logger: object, _method: str, record: Record) -> Record:
+        record["ts"] = encode(time.time_ns())
+        return record
+
+    return stamp
+
+
+def _formatter(
+    encoder: str, stream: TextIO, stamp: structlog.typing.Processor, traceback_level: int
+) -> logging.Formatter:
     shared: list[structlog.typing.Processor] = [
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
-        structlog.processors.TimeStamper(fmt="iso", utc=True, key="ts"),
+        stamp,
     ]
-    last: list[structlog.typing.Processor] = [structlog.stdlib.ProcessorFormatter.remove_processors_meta]
+    last: list[structlog.typing.Processor] = [
+        structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+        _tracebacks_from(traceback_level),
+    ]
     if encoder == "json":
         last += [structlog.processors.format_exc_info, _go_names, structlog.processors.JSONRenderer()]
     else:
@@ -61,6 +111,17 @@ def _formatter(encoder: str, stream: TextIO) -> logging.Formatter:
             )
         )
     return structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=last)
+
+
+def _tracebacks_from(level: int) -> structlog.typing.Processor:
+    def cut(_logger: object, _method: str, record: Record) -> Record:
+        if _LEVELS.get(record.get("level", ""), logging.CRITICAL) < level and record.get("exc_info"):
+            error = record.pop("exc_info")
+            value = error[1] if isinstance(error, tuple) else sys.exc_info()[1] if error is True else error
+            record.setdefault("error", f"{type(value).__name__}: {value}")
+        return record
+
+    return cut
 
 
 def _go_names(_logger: object, _method: str, record: Record) -> Record:

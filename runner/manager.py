@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
-from typing import Any, NoReturn
 
 import structlog
 
@@ -23,16 +20,21 @@ from runner.execute.process import ColdExecutor
 from runner.execute.variables import extra_vars
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery
+from runner.kube.fence import Fence
 from runner.kube.objects_api import ObjectsApi
 from runner.kube.recorder import Recorder
 from runner.kube.reflector import Phase, Reflector
+from runner.leading import Reactions, exit_within, leadership
 from runner.metrics import Metrics
 from runner.objects import GroupVersionKind, Owner
 from runner.report import Report
 from runner.serve import health, usermetrics
 from runner.serve.ownership import Mechanism
 from runner.serve.proxy import Proxy
+from runner.serve.reviews import Reviews
+from runner.serve.servingcerts import serving_context
 from runner.settings import Settings
+from runner.stopping import either, ended, stopped_by_signals
 from runner.version import VERSION, commit
 from runner.watches import Watch
 from runner.watching import OwnWrites, Watching, where_to_watch
@@ -46,28 +48,32 @@ Watches = Mapping[GroupVersionKind, Watch]
 
 
 async def run_operator(settings: Settings, watches: Watches) -> int:
-    """Run until SIGTERM or SIGINT; returns the exit code: 0, or 1 when runs had to be cut short.
+    """Run until SIGTERM, SIGINT or the loss of leadership.
+
+    Returns the exit code: 0, or 1 when runs had to be cut short or leadership was lost.
 
     Raises OperatorError when the operator cannot start.
     """
     stopping = asyncio.Event()
     async with AsyncExitStack() as stack:
-        stack.enter_context(_stopped_by_signals(stopping))
+        stack.enter_context(stopped_by_signals(stopping))
         parts = await _Parts.build(stack, settings, watches)
-        await parts.start(stack)
-        parts.workers.start()
-        await _either(stopping.wait(), parts.say_ready())
-        await _either(stopping.wait(), parts.measure())
+        leadership = parts.leadership
+        await parts.listen(stack)
+        await either(stopping.wait(), leadership.won())
+        if not stopping.is_set():
+            parts.work(stack)
+            await either(stopping.wait(), leadership.lost(), parts.serve())
         log.info("Stopping", grace_seconds=settings.graceful_shutdown_timeout)
         in_time = await parts.workers.stop(settings.graceful_shutdown_timeout)
-    log.info("Stopped", runs_cut_short=not in_time)
-    return 0 if in_time else 1
+    log.info("Stopped", runs_cut_short=not in_time, leadership_lost=leadership.is_lost)
+    return 0 if in_time and not leadership.is_lost else 1
 
 
 class _Parts:
     """Every part of one operator, wired together."""
 
-    def __init__(self, client: Client, settings: Settings, watches: Watches) -> None:
+    def __init__(self, client: Client, fence: Fence, settings: Settings, watches: Watches) -> None:
         self._settings = settings
         self._watches = watches
         self._metrics = Metrics(watches)
@@ -86,6 +92,7 @@ class _Parts:
             watched=lambda gvk: gvk in watches,
             on_dependent=self._follow,
             metrics=self._metrics,
+            leading=lambda: not fence.shut,
         )
         self._watching = Watching(
             lambda gvk, namespace, on_change: Reflector(client, self._discovery, gvk, namespace, on_change),
@@ -93,50 +100,65 @@ class _Parts:
             OwnWrites(self.proxy.own_write, self.proxy.settle),
             self._report.changed,
         )
+        self._executor = ColdExecutor(
+            settings.runner_dir, settings.environment, console=_console(settings, watches)
+        )
         self.workers = Workers(self._queue, self._reconciler().reconcile, total)
+        self.leadership = leadership(settings, client, fence, self._reactions())
 
     @classmethod
     async def build(cls, stack: AsyncExitStack, settings: Settings, watches: Watches) -> _Parts:
-        client = await Client.connect(settings.kubeconfig)
+        fence = Fence()
+        client = await Client.connect(settings.kubeconfig, fence=fence)
         stack.push_async_callback(client.close)
-        return cls(client, settings, watches)
+        parts = cls(client, fence, settings, watches)
+        stack.push_async_callback(parts.leadership.hand_over)
+        return parts
 
-    async def start(self, stack: AsyncExitStack) -> None:
-        """Listen first, so that a busy port is found before anything runs; watch last."""
+    async def listen(self, stack: AsyncExitStack) -> None:
+        """A busy port is found before anything runs; probes and metrics answer also while another leads."""
         self._metrics.build(f"v{VERSION}", commit())
         parts: list[health.Listener | Proxy] = [
             health.probes(self._settings.health_probe_bind_address, ready=self._trouble),
-            health.metrics(self._settings.metrics_bind_address, self._metrics.registry),
+            health.metrics(
+                self._settings.metrics_bind_address,
+                self._metrics.registry,
+                tls=serving_context(self._settings.environment) if self._settings.metrics_secure else None,
+                guard=Reviews(self._client).guard if self._settings.metrics_require_rbac else None,
+            ),
             usermetrics.listener(self._settings.user_metrics_bind_address, self._metrics.registry),
             self.proxy,
         ]
         for part in parts:
             stack.push_async_callback(part.stop)
             await part.start()
-        recording = asyncio.create_task(self._recorder.run(), name="recorder")
-        stack.push_async_callback(_ended, recording)
-        stack.push_async_callback(self._watching.stop)
-        for watch in self._watches.values():
-            self._watching.resources(watch, self._settings.namespaces or ("",))
 
-    async def say_ready(self) -> None:
+    def work(self, stack: AsyncExitStack) -> None:
+        """Begin to watch and to reconcile: for whoever leads."""
+        recording = asyncio.create_task(self._recorder.run(), name="recorder")
+        stack.push_async_callback(ended, recording)
+        stack.push_async_callback(self._watching.stop)
+        for gvk, watch in self._watches.items():
+            self._metrics.workers(gvk, active=0, most=self._settings.workers(gvk))
+            self._watching.resources(watch, self._settings.namespaces or ("",))
+        self.workers.start()
+
+    async def serve(self) -> None:
+        """Say when all is watched, and then keep the gauges true, for ever."""
         await self._watching.settled()
         log.info("Ready", kinds=len(self._watches), proxy_port=self.proxy.port)
-
-    async def measure(self) -> None:
-        """Keep the gauges true, for ever."""
         while True:
             for gvk, depth in self._queue.depths().items():
                 self._metrics.queue_depth(gvk, depth.due)
+                self._metrics.workers(gvk, active=depth.active, most=self._settings.workers(gvk))
             for (gvk, namespace), restarts in self._watching.restarts():
                 self._metrics.reflector_restarts(gvk, namespace, restarts)
             await asyncio.sleep(MEASURE_EVERY)
 
     def _reconciler(self) -> Reconciler:
-        console = _console(self._settings, self._watches)
         world = World(
             objects=ObjectsApi(self._client, self._discovery),
-            executor=ColdExecutor(self._settings.runner_dir, self._settings.environment, console=console),
+            executor=self._executor,
             recorder=self._recorder,
             access=self._access,
             extra_vars=extra_vars,
@@ -144,6 +166,18 @@ class _Parts:
             on_finished=self._report.finished,
         )
         return Reconciler(world, self._watches, self._defaults)
+
+    def _reactions(self) -> Reactions:
+        return Reactions(
+            renewed=self._executor.extend,
+            lost=self._fenced_off,
+            master=lambda leading: self._metrics.master(self._settings.leader_election_id, leading=leading),
+            exit_within=exit_within,
+        )
+
+    def _fenced_off(self) -> None:
+        self.proxy.refuse_all()
+        self.workers.cancel()
 
     def _defaults(self, gvk: GroupVersionKind) -> Defaults:
         return Defaults(
@@ -191,39 +225,3 @@ def _console(settings: Settings, watches: Watches) -> Console:
     except ValueError:
         debug = False
     return Console(level or LogEvents.TASKS, verbosity=int(verbosity) if verbosity.isdecimal() else 0, debug=debug)
-
-
-@contextmanager
-def _stopped_by_signals(stopping: asyncio.Event) -> Iterator[None]:
-    """The first SIGTERM or SIGINT asks to stop, the second ends the process at once, whatever the loop does."""
-    loop = asyncio.get_running_loop()
-
-    def on_signal() -> None:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.remove_signal_handler(number)
-            signal.signal(number, _end_at_once)
-        stopping.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, on_signal)
-    yield
-
-
-def _end_at_once(_number: int, _frame: object) -> NoReturn:
-    """Exit code 1, as the Go operator; each run's supervisor sees its lifeline close, and ends every process."""
-    os._exit(1)
-
-
-async def _either(*coroutines: Coroutine[Any, Any, object]) -> None:
-    """Wait for the first to end, and end the others; what it raises is raised."""
-    waiting = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
-    done, pending = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-    for task in pending:
-        await _ended(task)
-    for task in done:
-        task.result()
-
-
-async def _ended(task: asyncio.Future[Any]) -> None:
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)

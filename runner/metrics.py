@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter as Tally
 from collections.abc import Iterable
 
-from prometheus_client import CollectorRegistry, Gauge, Histogram, disable_created_metrics
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.process_collector import ProcessCollector
 
@@ -13,6 +13,8 @@ from runner.objects import GroupVersionKind, ObjectKey
 
 GO_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """The Go client's defaults, in seconds: kept where its metric is."""
+FRAMEWORK_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 20, 30, 40, 50, 60)
+"""Of controller-runtime's reconcile time, in seconds; a few of its finest are left out."""
 RUN_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
 
 
@@ -27,6 +29,7 @@ class Metrics:
         ProcessCollector(registry=registry)
         GCCollector(registry=registry)
         self._declare_go(registry)
+        self._declare_framework(registry)
         self._declare_own(registry)
 
     def _declare_go(self, registry: CollectorRegistry) -> None:
@@ -59,6 +62,37 @@ class Metrics:
             registry=registry,
         )
 
+    def _declare_framework(self, registry: CollectorRegistry) -> None:
+        """Those of controller-runtime and client-go that dashboards ask for."""
+        self._framework_results = Counter(
+            "controller_runtime_reconcile_total",
+            "Finished reconciles.",
+            ["controller", "result"],
+            registry=registry,
+        )
+        self._framework_errors = Counter(
+            "controller_runtime_reconcile_errors_total", "Failed reconciles.", ["controller"], registry=registry
+        )
+        self._framework_time = Histogram(
+            "controller_runtime_reconcile_time_seconds",
+            "Seconds of a reconcile, run included.",
+            ["controller"],
+            buckets=FRAMEWORK_BUCKETS,
+            registry=registry,
+        )
+        self._active = Gauge(
+            "controller_runtime_active_workers", "Reconciles under way.", ["controller"], registry=registry
+        )
+        self._most_active = Gauge(
+            "controller_runtime_max_concurrent_reconciles",
+            "Most reconciles at a time.",
+            ["controller"],
+            registry=registry,
+        )
+        self._master = Gauge(
+            "leader_election_master_status", "1 while this process leads.", ["name"], registry=registry
+        )
+
     def _declare_own(self, registry: CollectorRegistry) -> None:
         self._runs = Histogram(
             "ansible_operator_run_seconds",
@@ -89,6 +123,21 @@ class Metrics:
 
     def result(self, gvk: GroupVersionKind, *, succeeded: bool) -> None:
         self._results.labels(str(gvk), _result(succeeded)).inc()
+
+    def framework(self, gvk: GroupVersionKind, result: str, seconds: float) -> None:
+        """`result` is success, error or requeue_after."""
+        controller, _ = self._controller(gvk)
+        self._framework_results.labels(controller, result).inc()
+        self._framework_errors.labels(controller).inc(result == "error")
+        self._framework_time.labels(controller).observe(seconds)
+
+    def workers(self, gvk: GroupVersionKind, *, active: int, most: int) -> None:
+        controller, _ = self._controller(gvk)
+        self._active.labels(controller).set(active)
+        self._most_active.labels(controller).set(most)
+
+    def master(self, name: str, *, leading: bool) -> None:
+        self._master.labels(name).set(leading)
 
     def ran(self, gvk: GroupVersionKind, seconds: float, *, succeeded: bool) -> None:
         self._runs.labels(str(gvk), _result(succeeded)).observe(seconds)
@@ -128,7 +177,7 @@ def _resource(key: ObjectKey) -> tuple[str, ...]:
 def controller_names(watched: Iterable[GroupVersionKind]) -> dict[GroupVersionKind, str]:
     """Each kind's controller as the Go operator names it; kinds that would share one get their group into it."""
     kinds = list(watched)
-    shared = Counter(map(_controller, kinds))
+    shared = Tally(map(_controller, kinds))
     return {
         gvk: _controller(gvk, f"-{gvk.group}" if shared[_controller(gvk)] > 1 else "")
         for gvk in dict.fromkeys(kinds)

@@ -16,6 +16,14 @@ from runner.watches import Watch
 
 log = structlog.get_logger("runner.reconcile")
 
+_FRAMEWORK_RESULTS = {
+    Verdict.SUCCEEDED: "success",
+    Verdict.SKIPPED: "success",
+    Verdict.GONE: "success",
+    Verdict.REQUEUED: "requeue_after",
+    Verdict.FAILED: "error",
+}
+"""controller-runtime's names; a reconcile that was cancelled is counted nowhere."""
 _WORTH_A_LINE = {Verdict.SUCCEEDED, Verdict.REQUEUED, Verdict.FAILED, Verdict.CANCELLED}
 
 
@@ -31,6 +39,8 @@ class Report:
         """One line for the reader, and the figures."""
         seconds = stages.get + stages.prepare + stages.ansible + stages.status
         self._metrics.queue_wait(key.gvk, stages.waited)
+        if result := _FRAMEWORK_RESULTS.get(verdict):
+            self._metrics.framework(key.gvk, result, seconds)
         if outcome is not None:
             self._metrics.reconciled(key.gvk, seconds)
             self._metrics.ran(key.gvk, stages.ansible, succeeded=outcome.succeeded)

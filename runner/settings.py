@@ -28,8 +28,15 @@ class Settings:
     max_concurrent_runs: int = 0
     run_deadline: float | None = None
     metrics_bind_address: str = ":8443"
+    metrics_secure: bool = False
+    metrics_require_rbac: bool = False
     health_probe_bind_address: str = ":6789"
     user_metrics_bind_address: str = "127.0.0.1:5050"
+    leader_elect: bool = False
+    leader_election_id: str = ""
+    leader_election_namespace: str = ""
+    leader_elect_lease_duration: float = 15.0
+    leader_elect_renew_deadline: float = 10.0
     graceful_shutdown_timeout: float = 30.0
     proxy_port: int = 8888
     runner_dir: Path = Path("/tmp/ansible-operator/runner")  # noqa: S108  (the Go operator's place)
@@ -37,6 +44,8 @@ class Settings:
     kubeconfig: str = ""
     log_level: str = "info"
     log_encoder: str = ""
+    log_stacktrace_level: str = "error"
+    log_time_encoding: str = ""
 
     def workers(self, gvk: GroupVersionKind) -> int:
         """How many runs of this kind may go on at a time, at least 1."""

@@ -28,7 +28,9 @@ def boolean(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """One flag: `reader` turns its text into a value and raises ValueError; `alias_of` marks a deprecated name."""
+    """One flag: `reader` turns its text into a value and raises ValueError; `alias_of` marks a
+    deprecated name, `ignored` a flag that manifests give and that changes nothing any more.
+    """
 
     name: str
     reader: Callable[[str], Any]
@@ -36,6 +38,7 @@ class Flag:
     help: str
     alias_of: str = ""
     ours: bool = False
+    ignored: bool = False
 
     @property
     def attribute(self) -> str:
@@ -78,7 +81,30 @@ RUN_FLAGS = (
     ),
     Flag("max-concurrent-reconciles", int, available_processors(), "runs at a time of one kind"),
     Flag("metrics-bind-address", str, ":8443", "where /metrics listens; 0: nowhere"),
+    Flag("metrics-secure", boolean, False, "serve /metrics over TLS"),
+    Flag(
+        "metrics-require-rbac",
+        boolean,
+        False,
+        "serve /metrics only to accounts that RBAC lets get it; needs --metrics-secure",
+    ),
+    Flag("enable-http2", boolean, False, "accepted; /metrics is served over HTTP/1.1 in any case"),
     Flag("health-probe-bind-address", str, ":6789", "where /healthz and /readyz listen; 0: nowhere"),
+    Flag("leader-elect", boolean, False, "reconcile only while holding a Lease, so that replicas can stand by"),
+    Flag("leader-election-id", str, "", "name of the Lease"),
+    Flag("leader-election-namespace", str, "", "namespace of the Lease; default: the pod's own"),
+    Flag(
+        "leader-elect-lease-duration",
+        parse_duration,
+        15.0,
+        "how long the others leave a Lease alone that is not renewed",
+    ),
+    Flag(
+        "leader-elect-renew-deadline",
+        parse_duration,
+        10.0,
+        "after how long without a renewal a leader ends itself",
+    ),
     Flag(
         "graceful-shutdown-timeout",
         parse_duration,
@@ -94,6 +120,18 @@ RUN_FLAGS = (
         "how logs are written; default: readable on a terminal, else JSON",
     ),
     Flag("zap-log-level", _level, "", "least level that is logged: debug, info, error, panic or a number above 0"),
+    Flag(
+        "zap-stacktrace-level",
+        _choice("info", "error", "panic"),
+        "",
+        "least level at which a traceback is logged; default: error, with --zap-devel warn",
+    ),
+    Flag(
+        "zap-time-encoding",
+        _choice("epoch", "millis", "nanos", "iso8601", "rfc3339", "rfc3339nano"),
+        "",
+        "how times are logged; default: RFC 3339 with microseconds",
+    ),
     Flag(
         "kubeconfig", str, "", "kubeconfig file; default: KUBECONFIG, the pod's account, ~/.kube/config", ours=True
     ),
@@ -121,13 +159,16 @@ RUN_FLAGS = (
         ours=True,
     ),
     Flag("metrics-addr", str, "", "deprecated", alias_of="metrics-bind-address"),
+    Flag("enable-leader-election", boolean, False, "deprecated", alias_of="leader-elect"),
+    Flag("leader-elect-resource-lock", str, "", "deprecated", ignored=True),
 )
 
 
 def add_flags(parser: argparse.ArgumentParser, flags: Iterable[Flag] = RUN_FLAGS) -> None:
     """Declares `flags`; the default of each is None, so that the caller can tell what was given."""
     for flag in flags:
-        shown = argparse.SUPPRESS if flag.alias_of else f"{flag.help} (default: {_shown(flag.default)})"
+        hidden = flag.alias_of or flag.ignored
+        shown = argparse.SUPPRESS if hidden else f"{flag.help} (default: {_shown(flag.default)})"
         metavar = "BOOL" if flag.reader is boolean else "VALUE"
         parser.add_argument(f"--{flag.name}", type=_typed(flag), metavar=metavar, help=shown.replace("%", "%%"))
 
@@ -154,9 +195,10 @@ def join_values(arguments: Iterable[str], flags: Iterable[Flag] = RUN_FLAGS) -> 
 def deprecations(parsed: argparse.Namespace, flags: Iterable[Flag] = RUN_FLAGS) -> list[str]:
     """A notice for each deprecated flag that was given."""
     return [
-        f"Flag --{flag.name} has been deprecated, use --{flag.alias_of} instead"
+        f"Flag --{flag.name} has been deprecated, "
+        + ("it changes nothing" if flag.ignored else f"use --{flag.alias_of} instead")
         for flag in flags
-        if flag.alias_of and getattr(parsed, flag.attribute, None) is not None
+        if (flag.alias_of or flag.ignored) and getattr(parsed, flag.attribute, None) is not None
     ]
 
 

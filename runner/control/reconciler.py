@@ -18,7 +18,7 @@ from runner.control.plan import AddFinalizer, Defaults, Occasion, Perform, Plan,
 from runner.control.ports import ExtraVars, Json, World
 from runner.control.result import Result, Verdict
 from runner.control.writer import Writer
-from runner.errors import ConflictError, KubeError, NotFoundError, OperatorError, RunError
+from runner.errors import ConflictError, KubeError, LeadershipLostError, NotFoundError, OperatorError, RunError
 from runner.execute.run import Ending, Outcome, Run
 from runner.objects import Body, GroupVersionKind, Owner
 from runner.watches import Watch
@@ -179,8 +179,8 @@ class Reconciler:
         try:
             async with asyncio.timeout(LAST_WORDS):
                 await words
-        except NotFoundError:
-            return  # nobody is left to read them
+        except (NotFoundError, LeadershipLostError):
+            return  # nobody is left to read them, or it is for another leader to say
         except Exception:
             log.exception("the final status could not be written", key=str(attempt.key))
 

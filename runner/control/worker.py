@@ -41,10 +41,15 @@ class Workers:
         if self._tasks and self._busy:
             await asyncio.wait(self._tasks, timeout=None if grace < 0 else grace)
         in_time = not self._busy
-        for task in self._tasks:
-            task.cancel()
+        self.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         return in_time
+
+    def cancel(self) -> None:
+        """Begin to end everything at once; `stop` waits until it has ended."""
+        self._queue.close()
+        for task in self._tasks:
+            task.cancel()
 
     async def _work(self) -> None:
         while (entry := await self._queue.get()) is not None:

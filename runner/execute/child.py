@@ -7,10 +7,12 @@ for each process.
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 _SUPERVISOR = Path(__file__).with_name("supervisor.py")
@@ -28,15 +30,19 @@ class Child:
         self.output = asyncio.StreamReader(limit=_BUFFER)
 
     @classmethod
-    async def start(cls, command: Sequence[str], *, cwd: Path, env: Mapping[str, str], lock: int) -> Child:
+    async def start(
+        cls, command: Sequence[str], *, cwd: Path, env: Mapping[str, str], lock: int, until: float = math.inf
+    ) -> Child:
         """Start `command` (an absolute path and its arguments); `lock` stays locked until its last process ends.
 
+        It is ended at the moment `until`, in seconds of CLOCK_BOOTTIME, unless `extend` names a later one.
         Raises OSError when not even the supervisor can be started.
         """
         lifeline, held = os.pipe()
+        os.set_blocking(held, False)
         try:
             process = subprocess.Popen(  # noqa: ASYNC220  (a few milliseconds, as asyncio's own way)
-                [sys.executable, "-I", "-S", str(_SUPERVISOR), str(lifeline), str(lock), *command],
+                [sys.executable, "-I", "-S", str(_SUPERVISOR), str(lifeline), str(lock), str(until), *command],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -82,6 +88,12 @@ class Child:
         if self._lifeline is not None:
             os.close(self._lifeline)
             self._lifeline = None
+
+    def extend(self, until: float) -> None:
+        """Let it live until that moment. One that is ended, or about to be, is not brought back."""
+        if self._lifeline is not None:
+            with suppress(BrokenPipeError, BlockingIOError):
+                os.write(self._lifeline, f"{until}\n".encode())
 
     async def wait(self) -> int:
         """The exit code, once every process of the run is gone."""

@@ -7,6 +7,7 @@ between the lock and the last file is therefore done in a task of its own that n
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import shutil
 import sys
@@ -15,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
+from weakref import WeakSet
 
 import structlog
 
@@ -71,6 +73,8 @@ class ColdExecutor:
         self._root = runner_dir.absolute()
         self._environment = dict(environment or {})
         self._console = console
+        self._children: WeakSet[Child] = WeakSet()
+        self._until = math.inf
 
     async def run(self, run: Run, sink: Sink) -> Outcome:
         """See `Executor.run`. Raises RunError when the run could not be prepared or started."""
@@ -82,6 +86,15 @@ class ColdExecutor:
             return await _outlast(task, stop)
         finally:
             os.close(lock)
+
+    def extend(self, until: float) -> None:
+        """Runs under way, and later ones, are ended at that moment (of CLOCK_BOOTTIME) unless this is said again.
+
+        Also while this process is frozen and cannot end them.
+        """
+        self._until = until
+        for child in self._children:
+            child.extend(until)
 
     async def forget(self, key: ObjectKey) -> None:
         """See `Executor.forget`. What cannot be removed is logged and stays."""
@@ -119,6 +132,7 @@ class ColdExecutor:
         try:
             if not stop.is_set():
                 child = await self._start(prepared, lock)
+                self._children.add(child)
                 ending, code = await _follow(child, stream, stop, run.deadline)
         finally:
             stream.close()
@@ -175,7 +189,9 @@ class ColdExecutor:
         config = prepared.runner.config
         prepared.runner.status_callback("running")
         try:
-            return await Child.start(config.command, cwd=Path(config.cwd), env=config.env, lock=lock)
+            return await Child.start(
+                config.command, cwd=Path(config.cwd), env=config.env, lock=lock, until=self._until
+            )
         except OSError as error:
             raise RunError(f"cannot start {config.command[0]}: {error}") from error
 

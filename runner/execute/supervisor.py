@@ -1,12 +1,15 @@
 """Stands between the operator and ansible-playbook, so that no process of a run outlives it, come what may.
 
-A program of its own: `python -I -S supervisor.py <lifeline> <lock> <command>...`. It imports nothing of `runner`
-and little of the standard library, so that it starts in some milliseconds.
+A program of its own: `python -I -S supervisor.py <lifeline> <lock> <until> <command>...`. It imports nothing of
+`runner` and little of the standard library, so that it starts in some milliseconds.
 
 - It is the subreaper of everything the command starts: what calls setsid, or loses its parent, stays below it.
 - `lifeline` is the read end of a pipe whose write end only the operator holds. When that closes, because the
   operator wants the run to end or because it died, however it died, every descendant is ended: SIGTERM, a short
   grace, then SIGKILL until none is left.
+- After the moment `until` (in seconds since the machine was started, or `inf`) every descendant is ended in the
+  same way, unless the operator has written a later moment into the lifeline, as a line: an operator that was
+  frozen cannot end its runs, and when it has lost its lease another operator may be about to start them again.
 - `lock` is a locked file; it stays locked, and the next run of the same object waits, until none is left.
 - What is still there when the command ends (a daemon, `async` with `poll: 0`, an ssh master) is ended the same
   way: a run is over when its last process is.
@@ -26,6 +29,10 @@ import time
 GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL."""
 
+_NEVER = float("inf")
+_LONGEST_NAP = 1.0
+"""Seconds; the time the machine is suspended does not count for poll, but for `until`."""
+
 # The module `signal` would take longer to import than everything else here.
 _SIGHUP, _SIGINT, _SIGKILL, _SIGPIPE, _SIGTERM = 1, 2, 9, 13, 15
 _SIG_DFL, _SIG_IGN = 0, 1
@@ -34,8 +41,8 @@ _PR_SET_CHILD_SUBREAPER = 36
 _libc = ctypes.CDLL(None)
 
 
-def main(lifeline: int, lock: int, command: list[str]) -> int:
-    """Run `command` to its end, or to the lifeline's; its exit code."""
+def main(lifeline: int, lock: int, until: float, command: list[str]) -> int:
+    """Run `command` to its end, to the lifeline's, or to the moment `until`; its exit code."""
     os.setsid()
     os.set_inheritable(lifeline, False)
     os.set_inheritable(lock, False)
@@ -43,7 +50,7 @@ def main(lifeline: int, lock: int, command: list[str]) -> int:
     child = _start(command)
     _ignore_signals()
     _let_go_of_output()
-    _wait_for_any(child, lifeline)
+    _wait_for_any(child, lifeline, until)
     code = _code_of(child)
     if code is not None and _none_left():
         return code
@@ -79,12 +86,20 @@ def _let_go_of_output() -> None:
     os.dup2(nothing, 2)
 
 
-def _wait_for_any(child: int, lifeline: int) -> None:
+def _wait_for_any(child: int, lifeline: int, until: float) -> None:
     poll = select.poll()
     process = os.pidfd_open(child)
     for descriptor in (process, lifeline):
         poll.register(descriptor, select.POLLIN)
-    poll.poll()
+    while (left := until - time.clock_gettime(time.CLOCK_BOOTTIME)) > 0:
+        ready = dict(poll.poll(None if left == _NEVER else min(left, _LONGEST_NAP) * 1000))
+        if process in ready:
+            break
+        if lifeline in ready:
+            said = os.read(lifeline, 4096)
+            if not said:
+                break
+            until = float(said.split()[-1])
     os.close(process)
 
 
@@ -166,4 +181,4 @@ def _parent(pid: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]))
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), sys.argv[4:]))

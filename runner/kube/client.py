@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self, TypedDict, Unpack
 
 import aiohttp
@@ -18,7 +18,9 @@ from runner.kube.access import Access, Pass
 from runner.kube.answers import error_of
 from runner.kube.backoff import Backoff
 from runner.kube.clock import REAL, Clock
+from runner.kube.fence import Fence
 from runner.kube.login import Login, find_login
+from runner.kube.sockets import connected, fenced_socket
 
 AGENT = "ansible-operator"
 TRIES = 3
@@ -65,25 +67,36 @@ class _Call:
 
 
 class Client:
-    """Talks to one API server as one account."""
+    """Talks to one API server as one account. Every call raises LeadershipLostError once its fence is shut."""
 
-    def __init__(self, session: aiohttp.ClientSession, access: Access, base: URL, clock: Clock) -> None:
+    def __init__(
+        self, session: aiohttp.ClientSession, access: Access, base: URL, clock: Clock, fence: Fence
+    ) -> None:
         self._session = session
         self._access = access
         self._base = base
         self._clock = clock
+        self._fence = fence
 
     @classmethod
-    async def connect(cls, kubeconfig: str = "", *, login: Login | None = None, clock: Clock = REAL) -> Self:
+    async def connect(
+        cls,
+        kubeconfig: str = "",
+        *,
+        login: Login | None = None,
+        clock: Clock = REAL,
+        fence: Fence | None = None,
+    ) -> Self:
         """Finds the credentials (see `find_login`) without calling the server. Raises CredentialsError."""
+        fence = fence or Fence()
         if login is None:
             login = await asyncio.to_thread(find_login, kubeconfig)
         access = Access(login, clock)
         base = (await access.current()).url
         # No limit: each watch and each stream of the proxy holds a connection for as long as it lasts.
-        connector = aiohttp.TCPConnector(limit=0, socket_factory=_socket)
+        connector = aiohttp.TCPConnector(limit=0, socket_factory=partial(fenced_socket, fence))
         session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
-        return cls(session, access, base, clock)
+        return cls(session, access, base, clock, fence)
 
     async def close(self) -> None:
         await self._session.close()
@@ -183,6 +196,7 @@ class Client:
             yield answer
 
     async def _answer(self, call: _Call, access: Pass) -> aiohttp.ClientResponse:
+        self._fence.check()
         try:
             return await self._session.request(
                 call.method,
@@ -198,6 +212,7 @@ class Client:
                 skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type") if call.raw else (),
             )
         except WEATHER as error:
+            self._fence.check()
             if isinstance(error, aiohttp.ClientSSLError):
                 await self._access.refused(access)  # perhaps the server's CA was changed
             raise unreachable(error, self._base) from None
@@ -208,13 +223,16 @@ class Client:
         Raises UnreachableError.
         """
         access = await self._access.current()
+        self._fence.check()
         if access.proxy:
             raise UnreachableError("upgraded connections (exec, attach, port-forward) cannot pass a proxy-url")
         name = (access.server_name or self._base.host) if access.tls else None
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 return await asyncio.open_connection(
-                    self._base.host, self._base.port, ssl=access.tls, server_hostname=name
+                    sock=await connected(self._base.host, self._base.port, self._fence),
+                    ssl=access.tls,
+                    server_hostname=name,
                 )
         except (OSError, TimeoutError) as error:
             raise unreachable(error, self._base) from None
@@ -245,14 +263,3 @@ def _decoded(body: bytes, base: URL) -> Json:
         raise UnreachableError(
             f"{base.host}:{base.port} answered with something that is not JSON: is it an API server?"
         ) from None
-
-
-def _socket(address: tuple[Any, ...]) -> socket.socket:
-    """A socket that notices a vanished peer within a minute, as Go's do, rather than within two hours."""
-    family, kind, proto = address[0], address[1], address[2]
-    made = socket.socket(family, kind, proto)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3)):
-        if hasattr(socket, name):
-            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
-    return made

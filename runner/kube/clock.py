@@ -20,3 +20,12 @@ class Clock:
 
 
 REAL = Clock()
+
+
+def boottime() -> float:
+    """Seconds since the machine was started; unlike `time.monotonic`, those it was suspended count."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+BOOT = Clock(now=boottime)
+"""For what others rely on while this process may be frozen, or its machine asleep."""

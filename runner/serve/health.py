@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Awaitable, Callable
 
 from aiohttp import web
@@ -10,6 +11,7 @@ from prometheus_client.exposition import choose_encoder
 
 from runner.errors import ListenError
 from runner.serve.listen import everywhere, parse_address
+from runner.serve.reviews import Guard
 
 Probe = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Check = Callable[[], str]
@@ -17,15 +19,18 @@ Check = Callable[[], str]
 
 
 class Listener:
-    """A plain HTTP server on one address. "0" and "" mean: do not listen; `port` is then 0.
+    """An HTTP server on one address. "0" and "" mean: do not listen; `port` is then 0.
 
     `flag` is where a person changes the address.
     """
 
-    def __init__(self, address: str, application: web.Application, flag: str) -> None:
+    def __init__(
+        self, address: str, application: web.Application, flag: str, tls: ssl.SSLContext | None = None
+    ) -> None:
         self.port = 0
         self._flag = flag
         self._address = parse_address(address)
+        self._tls = tls
         self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0)
 
     async def start(self) -> None:
@@ -39,7 +44,7 @@ class Listener:
         self.port = sockets[0].getsockname()[1]
         await self._runner.setup()
         for listening in sockets:
-            await web.SockSite(self._runner, listening).start()
+            await web.SockSite(self._runner, listening, ssl_context=self._tls).start()
 
     async def stop(self) -> None:
         await self._runner.cleanup()
@@ -55,16 +60,25 @@ def probes(address: str, *, live: Check = lambda: "", ready: Check = lambda: "")
     return Listener(address, application, "--health-probe-bind-address")
 
 
-def metrics(address: str, registry: CollectorRegistry) -> Listener:
+def metrics(
+    address: str,
+    registry: CollectorRegistry,
+    *,
+    tls: ssl.SSLContext | None = None,
+    guard: Guard | None = None,
+) -> Listener:
     """`/metrics` in the format that the client asks for. Raises SettingsError for an address that is none."""
 
     async def exposition(request: web.Request) -> web.Response:
+        refusal = await guard(request) if guard else None
+        if refusal is not None:
+            return refusal
         encode, content_type = choose_encoder(request.headers.get("Accept", ""))
         return web.Response(body=encode(registry), headers={"Content-Type": content_type})
 
     application = web.Application()
     application.router.add_get("/metrics", exposition)
-    return Listener(address, application, "--metrics-bind-address")
+    return Listener(address, application, "--metrics-bind-address", tls)
 
 
 def _whole(name: str, check: Check) -> Probe:

@@ -43,6 +43,7 @@ class Proxy:
 
     `inject` off: owners are not put in and dependents not told of. `watched` may exclude owner kinds from both.
     `on_dependent` is called once per owner kind, dependent kind, mechanism and namespace; it must not block.
+    Nothing passes while `leading` denies it, which is asked at each request.
     """
 
     def __init__(  # noqa: PLR0913  (what it is composed of)
@@ -55,8 +56,10 @@ class Proxy:
         watched: Callable[[GroupVersionKind], bool] = lambda _: True,
         on_dependent: OnDependent = lambda *_: None,
         metrics: Metrics | None = None,
+        leading: Callable[[], bool] = lambda: True,
     ) -> None:
         self.port = port
+        self._leading = leading
         self._client = client
         self._dependents = Dependents(discovery, on_dependent, inject=inject, watched=watched)
         self._metrics = metrics
@@ -104,7 +107,7 @@ class Proxy:
         self._grants.refuse_all()
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
-        grant = self._grants.find(request.headers.get("Authorization"))
+        grant = self._grants.find(request.headers.get("Authorization")) if self._leading() else None
         this = asyncio.current_task()
         if grant is None or this is None or request.transport is None:
             return bodies.status_response(

@@ -89,10 +89,15 @@ async def test_metrics_carry_the_names_that_dashboards_ask_for() -> None:
     known.ran(DATABASE, 3.0, succeeded=False)
     known.proxied("GET", 200, 0.004)
     known.reflector_restarts(DATABASE, "shop", 2)
+    known.framework(DATABASE, "success", 0.3)
+    known.framework(DATABASE, "error", 0.3)
+    known.workers(DATABASE, active=1, most=4)
+    known.master("election", leading=True)
     async with listening(metrics("127.0.0.1:0", known.registry)) as url:
         lines = (await get(url + "/metrics"))[1].splitlines()
     kind = 'GVK="app.example.com/v1, Kind=Database"'
     controller = 'controller="database-v1-controller",name="database-v1-controller"'
+    framework = 'controller="database-v1-controller"'
     where = 'group="app.example.com",kind="Database",name="orders",namespace="shop",version="v1"'
     for line in (
         f"resource_created_at_seconds{{{where}}} 1.5e+09",
@@ -104,6 +109,13 @@ async def test_metrics_carry_the_names_that_dashboards_ask_for() -> None:
         f'ansible_operator_run_seconds_count{{{kind},result="failed"}} 1.0',
         'ansible_operator_proxy_request_seconds_count{code="200",method="GET"} 1.0',
         f'ansible_operator_reflector_restarts{{{kind},namespace="shop"}} 2.0',
+        f'controller_runtime_reconcile_total{{{framework},result="success"}} 1.0',
+        f'controller_runtime_reconcile_total{{{framework},result="error"}} 1.0',
+        f"controller_runtime_reconcile_errors_total{{{framework}}} 1.0",
+        f"controller_runtime_reconcile_time_seconds_count{{{framework}}} 2.0",
+        f"controller_runtime_active_workers{{{framework}}} 1.0",
+        f"controller_runtime_max_concurrent_reconciles{{{framework}}} 4.0",
+        'leader_election_master_status{name="election"} 1.0',
     ):
         assert line in lines
 

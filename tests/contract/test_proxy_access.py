@@ -14,6 +14,7 @@ from aiohttp import web
 from runner.errors import ListenError
 from runner.serve.kubeconfig import basic, user_of
 from runner.serve.proxy import Proxy
+from tests.contract import standin
 from tests.contract.standin import OWNER, Answer, Bench, FakeDiscovery
 
 PATH = "/api/v1/namespaces/shop/configmaps/c"
@@ -111,6 +112,16 @@ async def test_the_fence_refuses_present_and_later_grants(bench: Bench) -> None:
             for grant in (before, after):
                 answer = await bench.ask("GET", PATH, grant)
                 assert answer.status == 401
+
+
+async def test_nothing_passes_while_this_process_does_not_lead() -> None:
+    leading = True
+    async with standin.bench(leading=lambda: leading) as bench:
+        with bench.proxy.grant(OWNER) as grant:
+            statuses = [(await bench.ask("GET", PATH, grant)).status]
+            leading = False
+            statuses.append((await bench.ask("POST", PATH[:-2], grant, json={"kind": "ConfigMap"})).status)
+    assert (statuses, len(bench.seen)) == ([200, 401], 1)
 
 
 async def test_a_request_that_is_not_sent_on_yet_is_not_sent_after_the_fence(bench: Bench) -> None:

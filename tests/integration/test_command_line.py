@@ -68,21 +68,41 @@ def test_without_a_cluster_it_says_where_it_looked(project: Project) -> None:
     assert str(project / ".kube/config") in ended.stderr
 
 
-@pytest.mark.parametrize(
-    ("flag", "address"), [("proxy-port", "{port}"), ("user-metrics-bind-address", "127.0.0.1:{port}")]
-)
-def test_a_busy_port_is_named(project: Project, tmp_path: Path, flag: str, address: str) -> None:
+def unreachable_cluster(project: Project) -> str:
+    """An empty watches.yaml, and the path of a kubeconfig for a server that is not there."""
     (project / "watches.yaml").write_text("[]")
-    config = tmp_path / "kubeconfig"
+    config = project / "kubeconfig"
     config.write_text(
         "{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: k, user: u}}],"
         " clusters: [{name: k, cluster: {server: 'http://127.0.0.1:1'}}], users: [{name: u, user: {}}]}"
     )
+    return str(config)
+
+
+def test_leader_election_without_an_id_is_an_error(project: Project) -> None:
+    ended = ansible_operator(
+        project.path, "run", "--leader-elect", KUBECONFIG=unreachable_cluster(project), OPERATOR_NAME=""
+    )
+    assert (ended.returncode, ended.stderr) == (1, "Error: LeaderElectionID must be configured\n")
+
+
+def test_flags_that_do_not_go_together_are_shown_with_the_usage(tmp_path: Path) -> None:
+    ended = ansible_operator(tmp_path, "run", "--metrics-require-rbac")
+    assert ended.returncode == 1
+    assert "--metrics-secure flag is required when --metrics-require-rbac is present" in ended.stderr
+    assert "usage: ansible-operator run" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("flag", "address"), [("proxy-port", "{port}"), ("user-metrics-bind-address", "127.0.0.1:{port}")]
+)
+def test_a_busy_port_is_named(project: Project, flag: str, address: str) -> None:
+    config = unreachable_cluster(project)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         flags = {"proxy-port": "0", "metrics-bind-address": "0", "health-probe-bind-address": "0"}
         flags |= {"user-metrics-bind-address": "0", flag: address.format(port=port)}
         given = [f"--{name}={value}" for name, value in flags.items()]
-        ended = ansible_operator(project.path, "run", *given, KUBECONFIG=str(config))
+        ended = ansible_operator(project.path, "run", *given, KUBECONFIG=config)
     assert ended.returncode == 1
     assert f"127.0.0.1:{port}: Address already in use" in ended.stderr

@@ -14,6 +14,7 @@ import pytest
 
 from runner.execute.child import Child
 from runner.execute.lock import locked
+from runner.kube.clock import boottime
 
 PATIENCE = 20.0
 
@@ -155,3 +156,28 @@ async def test_a_lock_on_a_file_that_was_removed_meanwhile_is_no_lock(tmp_path: 
         assert os.path.samestat(os.fstat(second), path.stat())
     finally:
         os.close(second)
+
+
+async def test_it_ends_everything_at_the_moment_it_was_given(tmp_path: Path, lock: int) -> None:
+    child = await Child.start(["/bin/sleep", "600"], cwd=tmp_path, env={}, lock=lock, until=boottime() + 0.2)
+
+    assert await ended(child) == 128 + signal.SIGTERM
+
+
+async def test_a_later_moment_lets_it_go_on(tmp_path: Path, lock: int) -> None:
+    script = ["/bin/sh", "-c", "while [ ! -e go ]; do sleep 0.01; done; exit 7"]
+    first = boottime() + 1.0
+    child = await Child.start(script, cwd=tmp_path, env=dict(os.environ), lock=lock, until=first)
+    child.extend(first + PATIENCE)
+    while boottime() < first + 0.2:  # noqa: ASYNC110  (only time can show that the first moment has no effect)
+        await asyncio.sleep(0.05)
+    (tmp_path / "go").touch()
+
+    assert await ended(child) == 7
+
+
+async def test_extending_what_has_ended_does_nothing(tmp_path: Path, lock: int) -> None:
+    child = await started("exit 0", tmp_path, lock)
+    await ended(child)
+
+    child.extend(boottime() + 1)

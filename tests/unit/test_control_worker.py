@@ -99,6 +99,17 @@ async def test_what_is_still_active_after_the_grace_period_is_cancelled(bench: B
     assert bench.ended == ["cancelled"]
 
 
+async def test_cancelling_ends_what_is_active_also_while_it_is_being_waited_for(bench: Bench) -> None:
+    bench.release.clear()
+    bench.queue.add(key("a"), Trigger.CHANGED)
+    await until(lambda: len(bench.started) == 1)
+    stopping = asyncio.create_task(bench.workers.stop(-1))
+    await asyncio.sleep(0)
+    bench.workers.cancel()
+    await asyncio.wait_for(stopping, 5)
+    assert bench.ended == ["cancelled"]
+
+
 async def test_nothing_new_is_taken_while_stopping(bench: Bench) -> None:
     assert await bench.workers.stop(10) is True
     bench.queue.add(key("a"), Trigger.CHANGED)

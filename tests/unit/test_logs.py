@@ -74,3 +74,40 @@ def test_the_console_shows_the_text_first() -> None:
     structlog.get_logger("runner.x").info("Reconciled", name="a")
     assert "Reconciled" in stream.getvalue()
     assert "name=a" in stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "shown"),
+    [
+        ("", "2023-11-14T22:13:20.012345Z"),
+        ("rfc3339", "2023-11-14T22:13:20Z"),
+        ("rfc3339nano", "2023-11-14T22:13:20.012345678Z"),
+        ("iso8601", "2023-11-14T22:13:20.012Z"),
+        ("epoch", 1700000000.0123456),
+        ("millis", 1700000000012.3457),
+        ("nanos", 1700000000012345678),
+    ],
+)
+def test_times_are_written_as_asked(encoding: str, shown: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runner.logs.time.time_ns", lambda: 1_700_000_000_012_345_678)
+    stream = io.StringIO()
+    configure_logs("info", "json", stream, time_encoding=encoding)
+    structlog.get_logger("runner.x").info("now")
+    assert json.loads(stream.getvalue())["ts"] == shown
+
+
+@pytest.mark.parametrize(
+    ("level", "traced"), [("info", {"warning", "error"}), ("error", {"error"}), ("panic", set())]
+)
+def test_tracebacks_begin_at_their_level_and_below_it_the_error_is_named(level: str, traced: set[str]) -> None:
+    stream = io.StringIO()
+    configure_logs("info", "json", stream, stacktrace_level=level)
+    logger = structlog.get_logger("runner.x")
+    try:
+        int("boom")
+    except ValueError:
+        logger.warning("warning", exc_info=True)
+        logger.exception("error")
+    records = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert {record["msg"] for record in records if "stacktrace" in record} == traced
+    assert all("boom" in record["error"] for record in records if "stacktrace" not in record)

@@ -11,7 +11,7 @@ import pytest
 from runner.config.flags import add_flags, boolean, spell_out_booleans
 from runner.config.processors import available_processors
 from runner.config.read import read_settings
-from runner.errors import SettingsError
+from runner.errors import SettingsError, UsageError
 from runner.objects import GroupVersionKind
 from runner.settings import Settings
 
@@ -126,3 +126,34 @@ def test_processors_are_those_the_container_may_use(tmp_path: Path, quota: str, 
     (tmp_path / "cpu.max").write_text(quota)
     everything = available_processors(tmp_path / "absent")
     assert available_processors(tmp_path / "cpu.max") == (processors or everything)
+
+
+def test_leader_election_is_off_and_has_the_go_operators_times() -> None:
+    found = settings()
+    assert (found.leader_elect, found.leader_election_id, found.leader_election_namespace) == (False, "", "")
+    assert (found.leader_elect_lease_duration, found.leader_elect_renew_deadline) == (15.0, 10.0)
+
+
+def test_the_deprecated_flags_of_leader_election_are_accepted() -> None:
+    found = settings("--enable-leader-election", "--leader-elect-resource-lock=configmapsleases")
+    assert found.leader_elect is True
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [((), "from-environment"), (("--leader-election-id=flag",), "flag"), (("--leader-election-id=",), "")],
+)
+def test_the_election_id_flag_goes_before_the_operators_name(arguments: tuple[str, ...], name: str) -> None:
+    assert settings(*arguments, OPERATOR_NAME="from-environment").leader_election_id == name
+
+
+def test_rbac_for_metrics_needs_tls() -> None:
+    with pytest.raises(UsageError, match="--metrics-secure flag is required when --metrics-require-rbac"):
+        settings("--metrics-require-rbac")
+    assert settings("--metrics-require-rbac", "--metrics-secure", "--enable-http2").metrics_require_rbac
+
+
+@pytest.mark.parametrize(("arguments", "level"), [((), "error"), (("--zap-devel",), "warning")])
+def test_tracebacks_begin_at_error_and_for_developers_at_warning(arguments: tuple[str, ...], level: str) -> None:
+    assert settings(*arguments).log_stacktrace_level == level
+    assert settings(*arguments, "--zap-stacktrace-level=panic").log_stacktrace_level == "panic"

@@ -1,0 +1,48 @@
+"""The sockets to the API server: they notice a vanished peer, and send nothing past the fence."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from functools import partial
+from typing import Any
+
+import aiohappyeyeballs
+
+from runner.kube.fence import Fence
+
+
+class FencedSocket(socket.socket):
+    """A socket that sends nothing past its fence. It has the methods that asyncio sends by."""
+
+    fence: Fence
+
+    def send(self, data: Any, flags: int = 0) -> int:  # noqa: ANN401  (anything with a buffer)
+        self._pass()
+        return super().send(data, flags)
+
+    def sendmsg(self, buffers: Any, *rest: Any) -> int:  # noqa: ANN401  (anything with a buffer)
+        self._pass()
+        return super().sendmsg(buffers, *rest)
+
+    def _pass(self) -> None:
+        if self.fence.shut:
+            raise ConnectionAbortedError("leadership is lost")  # what asyncio takes for a broken line
+
+
+def fenced_socket(fence: Fence, address: tuple[Any, ...]) -> socket.socket:
+    """A socket that notices a vanished peer within a minute, as Go's do, rather than within two hours."""
+    family, kind, proto = address[0], address[1], address[2]
+    made = FencedSocket(family, kind, proto)
+    made.fence = fence
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3)):
+        if hasattr(socket, name):
+            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    return made
+
+
+async def connected(host: str | None, port: int | None, fence: Fence) -> socket.socket:
+    """A connection to one of the addresses of a host. Raises OSError."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return await aiohappyeyeballs.start_connection(found, socket_factory=partial(fenced_socket, fence))

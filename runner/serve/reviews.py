@@ -1,0 +1,107 @@
+"""Who may read /metrics: the API server is asked whose a token is, and whether RBAC lets that account get it.
+
+The answers are remembered for as long as controller-runtime does. Tokens are remembered by their hash only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Awaitable, Callable, Hashable, Mapping
+from typing import Any, Generic, Protocol, TypeVar
+
+import structlog
+from aiohttp import web
+
+from runner.errors import KubeError
+
+log = structlog.get_logger(__name__)
+
+TOKEN_SECONDS = 60.0
+ALLOW_SECONDS = 300.0
+DENY_SECONDS = 30.0
+MOST_REMEMBERED = 1000
+
+Found = TypeVar("Found")
+User = Mapping[str, Any]
+Guard = Callable[[web.Request], Awaitable[web.Response | None]]
+"""Answers a request that may not pass; None lets it pass."""
+
+
+class Asks(Protocol):
+    """The part of `kube.client.Client` that is used."""
+
+    async def request(self, method: str, path: str, *, body: object) -> Any: ...  # noqa: ANN401  (what JSON decodes to)
+
+
+class Reviews:
+    """TokenReview and SubjectAccessReview. `now` is monotonic."""
+
+    def __init__(self, client: Asks, now: Callable[[], float] = time.monotonic) -> None:
+        self._client = client
+        self._users: _Memory[User | None] = _Memory(now)
+        self._rights: _Memory[bool] = _Memory(now)
+
+    async def guard(self, request: web.Request) -> web.Response | None:
+        """401 for whoever is not known, 403 for whoever may not, 500 where the API server does not say."""
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        try:
+            user = await self._user(token.strip()) if scheme.lower() == "bearer" and token.strip() else None
+            if user is None:
+                return web.Response(status=401, text="Unauthorized\n")
+            if await self._may(user, request.method.lower(), request.path):
+                return None
+        except KubeError as error:
+            log.warning("no answer to who may read metrics", error=str(error))
+            return web.Response(status=500, text="Authorization failed\n")
+        return web.Response(status=403, text=f"Authorization denied for user {user.get('username', '')}\n")
+
+    async def _user(self, token: str) -> User | None:
+        key = hashlib.sha256(token.encode(errors="surrogateescape")).digest()
+        known = self._users.get(key)
+        if known is not None:
+            return known[0]
+        status = await self._ask("authentication.k8s.io", "TokenReview", {"token": token})
+        user = status.get("user") if status.get("authenticated") else None
+        self._users.put(key, user, TOKEN_SECONDS)
+        return user
+
+    async def _may(self, user: User, verb: str, path: str) -> bool:
+        key = (user.get("username"), user.get("uid"), tuple(user.get("groups") or ()), verb, path)
+        known = self._rights.get(key)
+        if known is not None:
+            return known[0]
+        spec = {
+            "user": user.get("username"),
+            "uid": user.get("uid"),
+            "groups": user.get("groups"),
+            "extra": user.get("extra"),
+            "nonResourceAttributes": {"verb": verb, "path": path},
+        }
+        asked = {name: value for name, value in spec.items() if value}
+        allowed = bool((await self._ask("authorization.k8s.io", "SubjectAccessReview", asked)).get("allowed"))
+        self._rights.put(key, allowed, ALLOW_SECONDS if allowed else DENY_SECONDS)
+        return allowed
+
+    async def _ask(self, group: str, kind: str, spec: object) -> Mapping[str, Any]:
+        body = {"apiVersion": f"{group}/v1", "kind": kind, "spec": spec}
+        answer = await self._client.request("POST", f"/apis/{group}/v1/{kind.lower()}s", body=body)
+        return (answer or {}).get("status") or {}
+
+
+class _Memory(Generic[Found]):
+    """What was found out, each for a time of its own; at most so many, the oldest go first."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._known: dict[Hashable, tuple[float, Found]] = {}
+
+    def get(self, key: Hashable) -> tuple[Found] | None:
+        known = self._known.get(key)
+        return (known[1],) if known is not None and self._now() < known[0] else None
+
+    def put(self, key: Hashable, found: Found, seconds: float) -> None:
+        self._known.pop(key, None)
+        if len(self._known) >= MOST_REMEMBERED:
+            del self._known[next(iter(self._known))]
+        self._known[key] = (self._now() + seconds, found)

@@ -1,0 +1,47 @@
+"""How the operator's tasks are waited for and ended."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+
+@contextmanager
+def stopped_by_signals(stopping: asyncio.Event) -> Iterator[None]:
+    """The first SIGTERM or SIGINT asks to stop, the second ends the process at once, whatever the loop does."""
+    loop = asyncio.get_running_loop()
+
+    def on_signal() -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+            signal.signal(number, _end_at_once)
+        stopping.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, on_signal)
+    yield
+
+
+def _end_at_once(_number: int, _frame: object) -> NoReturn:
+    """Exit code 1, as the Go operator; each run's supervisor sees its lifeline close, and ends every process."""
+    os._exit(1)
+
+
+async def either(*coroutines: Coroutine[Any, Any, object]) -> None:
+    """Wait for the first to end, and end the others; what it raises is raised."""
+    waiting = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
+    done, pending = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    for task in pending:
+        await ended(task)
+    for task in done:
+        task.result()
+
+
+async def ended(task: asyncio.Future[Any]) -> None:
+    """Cancel it, and wait until it has ended."""
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

@@ -1,0 +1,147 @@
+"""Once the fence is shut nothing reaches the API server: not a request, not the rest of one, not an open stream."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from runner.errors import LeadershipLostError
+from runner.kube.client import Client
+from runner.kube.fence import Fence
+from tests.fixtures.waiting import until
+
+BEGIN, END = 100.0, 110.0
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.time = BEGIN
+
+    def __call__(self) -> float:
+        return self.time
+
+
+class Server:
+    """Takes whatever comes and answers nothing."""
+
+    def __init__(self) -> None:
+        self.received = b""
+        self.url = ""
+        self._writers: list[asyncio.StreamWriter] = []
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.append(writer)
+        try:
+            while data := await reader.read(1024):
+                self.received += data
+        except ConnectionError:
+            pass
+        finally:
+            writer.close()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def fence(clock: Clock) -> Fence:
+    fence = Fence(clock)
+    fence.open_until(END)
+    return fence
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    it = Server()
+    listening = await asyncio.start_server(it.serve, "127.0.0.1", 0)
+    it.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+    yield it
+    listening.close()
+    await listening.wait_closed()
+
+
+@pytest.fixture
+async def client(server: Server, fence: Fence, tmp_path: Path) -> AsyncIterator[Client]:
+    config = tmp_path / "config"
+    body = {
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": server.url}}],
+        "users": [{"name": "u", "user": {}}],
+    }
+    config.write_text(json.dumps(body))
+    client = await Client.connect(str(config), fence=fence)
+    yield client
+    await client.close()
+
+
+def test_a_fence_is_open_for_ever_until_it_is_told_a_time(clock: Clock) -> None:
+    fence = Fence(clock)
+    clock.time = 1e9
+    assert not fence.shut
+
+
+@pytest.mark.parametrize(("moment", "shut"), [(END - 0.001, False), (END, True), (END + 1e6, True)])
+def test_it_is_shut_from_the_moment_on_by_nothing_but_the_time(
+    fence: Fence, clock: Clock, moment: float, shut: bool
+) -> None:
+    clock.time = moment
+    assert fence.shut is shut
+
+
+def test_what_was_closed_stays_closed(fence: Fence) -> None:
+    fence.close()
+    fence.open_until(END + 100)
+    assert fence.shut
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
+async def test_no_request_goes_out(client: Client, server: Server, clock: Clock, method: str) -> None:
+    clock.time = END
+    with pytest.raises(LeadershipLostError):
+        await client.request(method, "/api/v1/namespaces")
+    assert server.received == b""
+
+
+async def test_no_connection_for_an_upgrade_is_made(client: Client, clock: Clock) -> None:
+    clock.time = END
+    with pytest.raises(LeadershipLostError):
+        await client.dial()
+
+
+async def test_the_rest_of_a_body_does_not_go_out(client: Client, server: Server, clock: Clock) -> None:
+    more = asyncio.Event()
+
+    async def body() -> AsyncIterator[bytes]:
+        yield b"first half"
+        await more.wait()
+        yield b"second half"
+
+    async def write() -> None:
+        async with client.open("POST", "/api/v1/namespaces/ns/configmaps", data=body()):
+            raise AssertionError("there is no answer")
+
+    writing = asyncio.create_task(write())
+    await until(lambda: b"first half" in server.received)
+    clock.time = END
+    more.set()
+    with pytest.raises(LeadershipLostError):
+        await writing
+    assert b"second half" not in server.received
+
+
+async def test_an_open_stream_carries_nothing_more(client: Client, server: Server, clock: Clock) -> None:
+    _, writer = await client.dial()
+    writer.write(b"before")
+    await until(lambda: server.received == b"before")
+    clock.time = END
+    writer.write(b"after")
+    with pytest.raises(ConnectionAbortedError):
+        await writer.wait_closed()
+    assert server.received == b"before"
