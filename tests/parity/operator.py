@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,17 @@ def bare_environment() -> dict[str, str]:
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as found:
         return int(found.getsockname()[1])
+
+
+@cache
+def own_flags(command: tuple[str, ...]) -> tuple[str, ...]:
+    """Flags that let several of these operators run side by side, where the executable knows them.
+
+    The Go operator's user metrics API has a fixed port, so of those only one can run at a time.
+    """
+    asked = [*command, "run", "--help"]
+    shown = subprocess.run(asked, env=bare_environment(), capture_output=True, text=True, timeout=120, check=False)
+    return ("--user-metrics-bind-address=0",) if "--user-metrics-bind-address" in shown.stdout else ()
 
 
 class Operator:
@@ -52,7 +64,7 @@ class Operator:
         usual = [flag for flag in ports if flag.partition("=")[0] not in given]
         with self.out.open("ab") as out, self.err.open("ab") as err:
             self._process = subprocess.Popen(
-                [*command, "run", *usual, *flags],
+                [*command, "run", *own_flags(command), *usual, *flags],
                 cwd=project,
                 env={**bare_environment(), **environment},
                 stdin=subprocess.DEVNULL,

@@ -7,7 +7,7 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from tests.parity.operator import bare_environment, free_port
+from tests.parity.operator import bare_environment, free_port, own_flags
 from tests.parity.stage import Stage
 
 COMMANDS: dict[str, tuple[str, ...]] = {
@@ -30,6 +30,10 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "bad stacktrace": ("run", "--zap-stacktrace-level=debug"),
     "bad time": ("run", "--zap-time-encoding=unix"),
     **{f"completion {shell}": ("completion", shell) for shell in ("bash", "zsh", "fish", "powershell")},
+    "no election id": ("run", "--leader-elect", "--leader-election-namespace=default"),
+    "no election namespace": ("run", "--leader-elect", "--leader-election-id=x"),
+    "both elections": ("run", "--leader-elect", "--enable-leader-election", "--leader-election-id=x"),
+    "rbac alone": ("run", "--metrics-require-rbac"),
     "both metrics": ("run", "--metrics-addr=:1", "--metrics-bind-address=:2"),
 }
 ACCEPTED: dict[str, tuple[str, ...]] = {
@@ -46,6 +50,10 @@ ACCEPTED: dict[str, tuple[str, ...]] = {
     "zap stacktrace": ("--zap-stacktrace-level=panic",),
     "zap time": ("--zap-time-encoding=rfc3339nano",),
     "metrics-addr": ("--metrics-addr=0",),
+    "leader": ("--leader-elect=false", "--leader-election-id=x", "--leader-election-namespace=y"),
+    "leader durations": ("--leader-elect-lease-duration=20s", "--leader-elect-renew-deadline=15s"),
+    "leader deprecated": ("--enable-leader-election=false", "--leader-elect-resource-lock=leases"),
+    "metrics secure": ("--metrics-secure", "--metrics-require-rbac", "--enable-http2"),
 }
 """Flags of `run` that are fine: it gets as far as the proxy's port, which is taken."""
 
@@ -55,27 +63,36 @@ def observe(stage: Stage, facts: dict[str, Any]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken, ThreadPoolExecutor(2) as threads:
         port = taken.getsockname()[1]
         wanted = dict(COMMANDS)
-        wanted |= {name: ("run", *usual(port, words), *words) for name, words in ACCEPTED.items()}
-        wanted |= busy(port)
+        wanted |= {name: ("run", *usual(stage, port, words), *words) for name, words in ACCEPTED.items()}
+        wanted |= busy(stage, port)
         for name, seen in threads.map(lambda item: (item[0], call(stage, *item[1])), wanted.items()):
             facts[name] = {**seen, "reached the port": str(port) in seen["err"] + seen["out"]}
-        facts["no kubeconfig"] = call(stage, "run", *usual(port, ()), KUBECONFIG="", HOME=str(stage.work))
-        facts["bad kubeconfig"] = call(stage, "run", *usual(port, ()), KUBECONFIG="/nowhere/kubeconfig")
-        facts["no watches"] = call(stage, "run", *usual(port, ()), "--watches-file=none.yaml")
+        facts["no kubeconfig"] = call(stage, "run", *usual(stage, port, ()), KUBECONFIG="", HOME=str(stage.work))
+        facts["bad kubeconfig"] = call(stage, "run", *usual(stage, port, ()), KUBECONFIG="/nowhere/kubeconfig")
+        facts["no watches"] = call(stage, "run", *usual(stage, port, ()), "--watches-file=none.yaml")
 
 
-def usual(port: int, words: tuple[str, ...]) -> tuple[str, ...]:
+def usual(stage: Stage, port: int, words: tuple[str, ...]) -> tuple[str, ...]:
     quiet = () if any(word.startswith("--metrics-") for word in words) else ("--metrics-bind-address=0",)
-    return (f"--proxy-port={port}", f"--health-probe-bind-address=127.0.0.1:{free_port()}", *quiet)
+    return (
+        f"--proxy-port={port}",
+        f"--health-probe-bind-address=127.0.0.1:{free_port()}",
+        *quiet,
+        *own_flags(stage.command),
+    )
 
 
-def busy(port: int) -> dict[str, tuple[str, ...]]:
+def busy(stage: Stage, port: int) -> dict[str, tuple[str, ...]]:
     """Each of the three ports taken, the others free."""
     free = {"metrics-bind-address": "0", "health-probe-bind-address": "0", "proxy-port": str(free_port())}
     taken = {"metrics-bind-address": f"127.0.0.1:{port}", "health-probe-bind-address": f"127.0.0.1:{port}"}
     taken["proxy-port"] = str(port)
     return {
-        f"busy {name}": ("run", *(f"--{flag}={value}" for flag, value in (free | {name: text}).items()))
+        f"busy {name}": (
+            "run",
+            *own_flags(stage.command),
+            *(f"--{flag}={value}" for flag, value in (free | {name: text}).items()),
+        )
         for name, text in taken.items()
     }
 

@@ -1,11 +1,10 @@
-"""Roles that several batches use."""
+"""The task that all test roles have."""
 
 from __future__ import annotations
 
 
-def tell(what: str = "dump", *, extra: str = "{}", when: str = "") -> str:
-    """A task that runs the probe; `extra` is a Jinja expression for a map that it passes on."""
-    condition = f"\n  when: {when}" if when else ""
+def tell(what: str, argument: str = "{}") -> str:
+    """A task that runs the probe; `argument` is text for its last argument, Jinja perhaps."""
     return f"""\
 - name: Tell
   ansible.builtin.command:
@@ -14,13 +13,22 @@ def tell(what: str = "dump", *, extra: str = "{}", when: str = "") -> str:
       - "{{{{ lookup('ansible.builtin.env', 'PARITY_PROBE') }}}}"
       - {what}
       - "{{{{ ansible_operator_meta.name }}}}"
-      - "{{{{ {extra} | to_json }}}}"
-  changed_when: false{condition}
+      - "{argument}"
+  changed_when: false
 """
 
 
-SEEN = (
-    "{'role_path': role_path | default(''), 'playbook_dir': playbook_dir, 'facts': ansible_facts | length,"
-    " 'text': text | default(''), 'meta': meta | default({})}"
+def as_play(tasks: str) -> str:
+    """A playbook of these tasks."""
+    lines = "".join(f"    {line}\n" for line in tasks.splitlines())
+    return f"- name: Play\n  hosts: localhost\n  gather_facts: false\n  tasks:\n{lines}"
+
+
+DUMP = tell(
+    "dump",
+    "{{ {'role_path': role_path | default(''), 'playbook_dir': playbook_dir, 'facts': ansible_facts | length,"
+    " 'text': text | default(''), 'meta': meta | default({})} | to_json }}",
 )
-"""What a role sees of Ansible's own variables."""
+"""Everything about the run, with what a role sees of Ansible's own variables."""
+ASK = tell("ask", "{{ file }}")
+"""Sends the requests of the file that the custom resource names."""

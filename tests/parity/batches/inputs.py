@@ -6,7 +6,7 @@ import base64
 import sys
 from typing import Any
 
-from tests.parity.batches.common import SEEN, tell
+from tests.parity.batches.common import DUMP
 from tests.parity.batches.values import after
 from tests.parity.stage import ABSENT, Stage, conditions
 
@@ -21,13 +21,16 @@ WATCHES = """
   selector: {matchLabels: {reconcile: this}}
 """
 LOCAL = "ansible_connection=local ansible_python_interpreter={{ansible_playbook_python}}"
+COLLECTION = """
+- {group: $GROUP, version: v1, kind: Verbatim, role: ns.col.told}
+"""
 ONE_WATCH = """
 - {group: $GROUP, version: v1, kind: Plain, role: tell}
 """
 
 
 def observe(stage: Stage, facts: dict[str, Any]) -> None:
-    stage.role("tell", tell(extra=SEEN))
+    stage.role("tell", DUMP)
     stage.kinds("Plain", "Verbatim")
     stage.kinds("Realm", scope="Cluster")
     facts |= {"group": stage.group, "venv": sys.prefix}
@@ -75,9 +78,14 @@ def secret(stage: Stage, name: str) -> None:
 
 
 def virtual_environment(stage: Stage, facts: dict[str, Any]) -> None:
-    with stage.operator(watches=ONE_WATCH, environment={"VIRTUAL_ENV": sys.prefix}):
+    """Another home, too, with a collection in it."""
+    stage.write("home/.ansible/collections/ansible_collections/ns/col/roles/told/tasks/main.yml", DUMP)
+    environment = {"VIRTUAL_ENV": sys.prefix, "HOME": str(stage.project / "home")}
+    with stage.operator(watches=ONE_WATCH + COLLECTION, environment=environment):
         stage.create("Plain", "venv", {})
+        stage.create("Verbatim", "home", {})
         facts["venv run"] = stage.told("venv")[0] if stage.ran("venv") else {}
+        facts["home"] = stage.told("home")[0] if stage.ran("home") else {}
 
 
 def inventory_directory(stage: Stage, facts: dict[str, Any]) -> None:

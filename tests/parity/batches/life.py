@@ -72,10 +72,17 @@ def begun(stage: Stage, name: str, seconds: int) -> None:
 
 
 def graceful(stage: Stage, facts: dict[str, Any]) -> None:
-    with stage.operator(watches=WATCHES) as operator:
+    """SIGTERM during a short run, of an operator that leads by a Lease."""
+    flags = ("--leader-elect", f"--leader-election-namespace={stage.namespace}")
+    lease = f"/apis/coordination.k8s.io/v1/namespaces/{stage.namespace}/leases/chosen"
+    environment = {"OPERATOR_NAME": "chosen"}
+    with stage.operator(*flags, watches=WATCHES, environment=environment) as operator:
         begun(stage, "graceful", 2)
+        facts["lease"] = stage.cluster.call("GET", lease)[1].get("spec", {})
+        facts["leader metric"] = operator.ask(operator.metrics, "/metrics")[1]
         code = operator.stop()
         found = conditions(stage.get("Slow", "graceful"))
+        facts["released"] = stage.cluster.call("GET", lease)[1].get("spec", {}).get("holderIdentity")
         facts["graceful"] = (code, found.get("Successful", {}).get("status"))
         stage.delete("Slow", "graceful")
 

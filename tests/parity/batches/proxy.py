@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from tests.parity.batches.common import tell
+from tests.parity.batches.common import ASK
 from tests.parity.stage import Stage
 
 WATCHES = """
@@ -26,7 +26,6 @@ ONLY_REALM = """
 ONLY_LONER = """
 - {group: $GROUP, version: v1, kind: Loner, role: asks}
 """
-ASK = tell("ask").replace('"{{ {} | to_json }}"', '"{{ file }}"')
 PAUSE, TRIES = 3.0, 30
 """Seconds between changes that wait for a watch to begin, and how many there are at most."""
 YAML = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: yaml}\ndata: {day: 2001-01-01}\n"

@@ -10,7 +10,7 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from tests.parity.operator import bare_environment, free_port
+from tests.parity.operator import bare_environment, free_port, own_flags
 from tests.parity.stage import Stage
 
 GOOD = "group: g.example.com, version: v1, kind: A, role: tell"
@@ -58,7 +58,7 @@ def attempt(stage: Stage, name: str, port: int) -> dict[str, Any]:
     flags = (f"--proxy-port={port}", f"--watches-file={file}", "--metrics-bind-address=0")
     probes = f"--health-probe-bind-address=127.0.0.1:{free_port()}"
     ended = subprocess.run(
-        [*stage.command, "run", *flags, probes],
+        [*stage.command, "run", *own_flags(stage.command), *flags, probes],
         cwd=stage.project,
         env={**bare_environment(), "KUBECONFIG": str(stage.kubeconfig)},
         capture_output=True,

@@ -10,7 +10,7 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.parity.batches.common import tell
+from tests.parity.batches.common import ASK, tell
 from tests.parity.batches.values import ANNOTATION
 from tests.parity.cluster import MERGE, Object
 from tests.parity.stage import Stage, conditions
@@ -60,7 +60,7 @@ CASES = {
         - ansible.builtin.fail: {msg: secret}
           no_log: true
         """,
-    "writer": tell("ask", extra="''").replace("\"{{ '' | to_json }}\"", '"{{ file }}"'),
+    "writer": ASK,
 }
 """The tasks of spec.case. Some of the names that these use are not fully qualified on purpose."""
 FAILING = ("fail", "loop", "unreachable", "hidden")

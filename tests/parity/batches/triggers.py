@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.parity.batches.common import tell
+from tests.parity.batches.common import as_play, tell
 from tests.parity.batches.values import ANNOTATION
 from tests.parity.stage import Stage, conditions
 
@@ -39,25 +39,24 @@ WATCHES = """
 - {group: $GROUP, version: v1, kind: Single, role: alone}
 """
 PERIODS = """
-- {group: $GROUP, version: v1, kind: Labelled, role: hello, reconcilePeriod: 0s}
-- {group: $GROUP, version: v1, kind: Annotated, role: hello, reconcilePeriod: 1h}
-- {group: $GROUP, version: v1, kind: Finvars, role: hello, reconcilePeriod: -1s}
+- {group: $GROUP, version: v1, kind: Flagged, role: hello, reconcilePeriod: 0s}
+- {group: $GROUP, version: v1, kind: Hourly, role: hello, reconcilePeriod: 1h}
+- {group: $GROUP, version: v1, kind: Never, role: hello, reconcilePeriod: -1s}
 """
 KINDS = (
     *("Labelled", "Annotated", "Selected", "Finvars", "Finrole", "Finbook", "Cased", "Pair", "Worker", "Single"),
+    *("Flagged", "Hourly", "Never"),
 )
 EXTRA = (
-    "{'role': role_path | default(''), 'farewell': farewell | default(''),"
+    "{{ {'role': role_path | default(''), 'farewell': farewell | default(''),"
     " 'finalizers': me.metadata.finalizers | default([]), 'deleting': me.metadata.deletionTimestamp is defined}"
+    " | to_json }}"
 )
-LOOK = """
+HELLO = (
+    tell("mark", EXTRA)
+    + """\
   vars:
     me: "{{ lookup('ansible.builtin.vars', *query('ansible.builtin.varnames', '^_triggers_.*(?<!_spec)$')) }}"
-"""
-HELLO = (
-    tell("mark", extra=EXTRA)
-    + LOOK.lstrip("\n")
-    + """
 - name: Take a while
   ansible.builtin.wait_for: {timeout: "{{ seconds }}"}
   when: seconds is defined
@@ -66,7 +65,6 @@ HELLO = (
   when: refuse | default(false)
 """
 )
-MEET = tell("meet").replace('"{{ {} | to_json }}"', '"{{ patience }}"')
 BYE = "parity.example.com/bye"
 
 
@@ -97,10 +95,9 @@ def observe(stage: Stage, facts: dict[str, Any]) -> None:
 def write_project(stage: Stage) -> None:
     stage.role("hello", HELLO)
     stage.role("bye", HELLO)
-    stage.role("meet", MEET.replace("{{ patience }}", "60"))
-    stage.role("alone", MEET.replace("{{ patience }}", "1"))
-    play = "- name: Bye\n  hosts: localhost\n  gather_facts: false\n  tasks:\n"
-    stage.write("bye.yml", play + "".join(f"    {line}\n" for line in HELLO.splitlines()))
+    stage.role("meet", tell("meet", "60"))
+    stage.role("alone", tell("meet", "1"))
+    stage.write("bye.yml", as_play(HELLO))
 
 
 def marker(stage: Stage, kind: str, name: str, **metadata: Any) -> None:
@@ -227,11 +224,11 @@ def workers(stage: Stage, facts: dict[str, Any]) -> None:
 
 
 def periods(stage: Stage, facts: dict[str, Any]) -> None:
-    stage.create("Finvars", "never", {})
-    stage.create("Annotated", "by-watch", {})
-    stage.create("Annotated", "by-annotation", {}, annotations={f"{ANNOTATION}reconcile-period": "1s"})
-    stage.create("Labelled", "annotated-never", {}, annotations={f"{ANNOTATION}reconcile-period": "0"})
-    stage.create("Labelled", "by-flag", {})
+    stage.create("Never", "never", {})
+    stage.create("Hourly", "by-watch", {})
+    stage.create("Hourly", "by-annotation", {}, annotations={f"{ANNOTATION}reconcile-period": "1s"})
+    stage.create("Flagged", "annotated-never", {}, annotations={f"{ANNOTATION}reconcile-period": "0"})
+    stage.create("Flagged", "by-flag", {})
     for name in ("never", "by-watch", "annotated-never"):
         stage.ran(name)
     stage.ran("by-annotation", 3)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.parity.batches.common import SEEN, tell
+from tests.parity.batches.common import DUMP, as_play
 from tests.parity.stage import Stage
 
 SNAKE = {
@@ -29,6 +29,7 @@ SPEC: dict[str, Any] = {
     "nested": {"deepKey": [{"innerKey": 1}], "numberKey": 1.5, "flagKey": True, "nullKey": None},
     "matchLabels": {"appName": "x"},
     "overlaid": "by the CR",
+    "ansibleOperatorMeta": "by the CR",
     "cases": [{key: key} for key in SNAKE],
     "podIPs": "from podIPs",
     "pod_ips": "from pod_ips",
@@ -157,17 +158,15 @@ def ended(stage: Stage, kind: str, name: str) -> None:
 
 
 def write_project(stage: Stage) -> None:
-    role = tell(extra=SEEN)
-    stage.role("tell", role)
-    stage.role("default/x-deploy", role)
-    stage.write("collections/ansible_collections/ns/col/roles/told/tasks/main.yml", role)
-    stage.write("elsewhere/direct/tasks/main.yml", role)
-    stage.write("more/roles/below/tasks/main.yml", role)
-    stage.write("elsewhere/first/tasks/main.yml", role)
-    stage.role("first", role)
+    stage.role("tell", DUMP)
+    stage.role("default/x-deploy", DUMP)
+    stage.write("collections/ansible_collections/ns/col/roles/told/tasks/main.yml", DUMP)
+    stage.write("elsewhere/direct/tasks/main.yml", DUMP)
+    stage.write("more/roles/below/tasks/main.yml", DUMP)
+    stage.write("elsewhere/first/tasks/main.yml", DUMP)
+    stage.role("first", DUMP)
     (stage.project / "roles" / "linked").symlink_to("tell")
-    play = "- name: Book\n  hosts: localhost\n  gather_facts: false\n  tasks:\n"
-    stage.write("playbooks/book.yml", play + "".join(f"    {line}\n" for line in role.splitlines()))
+    stage.write("playbooks/book.yml", as_play(DUMP))
 
 
 def create(stage: Stage) -> None:

@@ -83,6 +83,7 @@ PATHS = (
     Row("2.3-playbook-directory", "a directory passes", "refusals", lambda f: f["playbook directory"]["refused"], False),
     Row("2.3-role-absolute", "an absolute role", "values", lambda f: role(f, "realm"), "roles/tell"),
     Row("2.3-role-fqcn", "ns.col.role in ANSIBLE_COLLECTIONS_PATH", "values", lambda f: role(f, "fqcn"), "collections/ansible_collections/ns/col/roles/told"),
+    Row("2.3-role-fqcn-home", "in ~/.ansible/collections without ANSIBLE_COLLECTIONS_PATH", "inputs", lambda f: f["home"]["extra"]["role_path"].endswith("home/.ansible/collections/ansible_collections/ns/col/roles/told")),
     Row("2.3-role-path", "<dir>/<role> of ANSIBLE_ROLES_PATH", "values", lambda f: role(f, "direct"), "elsewhere/direct"),
     Row("2.3-role-path-roles", "<dir>/roles/<role> of it", "values", lambda f: role(f, "below"), "more/roles/below"),
     Row("2.3-role-path-first", "before roles/<role> of the working directory", "values", lambda f: role(f, "first"), "elsewhere/first"),

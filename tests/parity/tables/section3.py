@@ -73,6 +73,7 @@ VARIABLES = (
     Row("3.3-spec-recursive", "through maps and lists, values untouched", "values", lambda f: variables(f, "full")["nested"], {"deep_key": [{"inner_key": 1}], "number_key": 1.5, "flag_key": True, "null_key": None}),
     Row("3.3-spec-verbatim", "verbatim when snakeCaseParameters is false", "inputs", lambda f: variables(f, "verbatim")["fooBar"], "x"),
     Row("3.3-meta", "ansible_operator_meta is name and namespace", "values", lambda f: variables(f, "full")["ansible_operator_meta"] == {"name": "full", "namespace": f["namespace"]}),
+    Row("3.3-meta-wins", "whatever the spec says", "values", lambda f: isinstance(variables(f, "full")["ansible_operator_meta"], dict)),
     Row("3.3-meta-cluster", "namespace is empty for a cluster-scoped CR", "values", lambda f: variables(f, "realm")["ansible_operator_meta"]["namespace"], ""),
     Row("3.3-whole", "_<group>_<kind> is the whole object as it is", "values", lambda f: variables(f, "full")[whole(f, "full")]["spec"] == SPEC),
     Row("3.3-whole-name", "its name has no dots and dashes and is lower case", "values", lambda f: any("values_parity_example_com_full" in name for name in variables(f, "full"))),

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from typing import Any
 
 from tests.parity.rows import Facts, Row, within
@@ -128,7 +129,7 @@ FAILURES = (
     Row("4.4-async", "a failed async task is none by itself", reason="tests/unit/execute/test_outcome.py"),
 )
 
-REQUEUE = (Row("4.5-requeue", "requeue_after sets the next run", reason="covered in tests/integration/util"),)
+REQUEUE = (Row("4.5-requeue", "requeue_after sets the next run", reason="tests/integration/test_requeue_after.py"),)
 
 NEXT = (
     Row("4.6-success-period", "after a success the period decides", "triggers", lambda f: f["by annotation"] >= 3),
@@ -156,7 +157,10 @@ FINALIZER = (
 )
 
 LEADERSHIP = (
-    Row("4.8-lease", "leader election by a Lease", reason="covered in tests/integration/test_leader_election.py"),
+    Row("4.8-lease", "leader election by the Lease <id> in the namespace", "life", lambda f: f["lease"]["leaseDurationSeconds"], 15),
+    Row("4.8-lease-identity", "whose holder is <hostname>_<uuid>", "life", lambda f: bool(re.fullmatch(rf"{re.escape(socket.gethostname())}_[0-9a-f-]{{36}}", f["lease"]["holderIdentity"]))),
+    Row("4.8-lease-released", "and which is released at the end", "life", lambda f: f["released"] or "", "", mended=True),
+    Row("4.8-standby", "only reconciling waits for leadership", reason="tests/robustness/test_leaders.py"),
     Row("4.8-shutdown-written", "a run that ends within the grace period is written", "life", lambda f: f["graceful"], (0, "True"), mended=True),
     Row("4.8-shutdown-cut", "one that does not is ended: exit code 1", "life", lambda f: f["cut short code"], 1),
     Row("4.8-shutdown-children", "with all of its processes", "life", lambda f: f["cut short left"], [], mended=True),

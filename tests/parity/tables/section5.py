@@ -103,6 +103,9 @@ WATCHES = (
     Row("5.3-blacklist", "nor blacklisted kinds", "proxy", lambda f: f["blacklisted"], 0),
     Row("5.3-cluster-scoped", "nor cluster-scoped ones of a namespaced owner", "proxy", lambda f: f["narrow"], 0),
     Row("5.3-cluster-scoped-wanted", "but with watchClusterScopedResources", "proxy", lambda f: f["wide"]),
+    Row("5.3-unknown-owner", "an owner kind that is not watched is no reason to refuse", reason="no run has one: tests/contract/test_proxy_ownership.py"),
+    Row("5.3-namespaces", "only in the watched namespaces", reason="tests/unit/test_watching.py"),
+    Row("5.3-retried", "a watch that could not start is tried again", reason="tests/contract/test_reflector.py"),
     Row("5.3-recovery", "a named GET after a restart watches them again", "proxy", lambda f: f["recovered"]),
 )
 

@@ -32,8 +32,13 @@ HEALTH = (
     Row("6-healthz-ping", "/healthz/ping, too", "status", lambda f: f["/healthz/ping"][0], 200),
     Row("6-readyz-named", "/readyz/readyz, too", "status", lambda f: f["/readyz/readyz"][0], 200),
     Row("6-verbose", "?verbose lists the checks", "status", lambda f: "[+]readyz ok" in f["/readyz?verbose"][1]),
-    Row("6-user-metrics", "127.0.0.1:5050/metrics", reason="covered in tests/contract/test_usermetrics.py"),
-    Row("6-metrics-secure", "TLS and RBAC for the metrics", reason="covered in tests/contract/test_metrics_secure.py"),
+    Row("6-user-metrics-api", "127.0.0.1:5050/metrics takes metrics", reason="tests/contract/test_user_metrics.py, tests/integration/test_metrics.py"),
+    Row("6-user-metrics-kinds", "counter, gauge, histogram and summary, with their rules", reason="tests/contract/test_user_metrics.py, tests/integration/test_metrics.py"),
+    Row("6-user-metrics-errors", "400, 404 and 405, with their texts", reason="tests/contract/test_user_metrics.py, tests/integration/test_metrics.py"),
+    Row("6-user-metrics-type", "a type stays", reason="tests/contract/test_user_metrics.py, tests/integration/test_metrics.py"),
+    Row("6-user-metrics-zero", "set: 0 sets 0; a clash is a 400", reason="tests/contract/test_user_metrics.py, tests/integration/test_metrics.py"),
+    Row("6-user-metrics-exported", "on the metrics port", reason="tests/contract/test_user_metrics.py, tests/integration/test_metrics.py"),
+    Row("6-metrics-secure", "TLS and RBAC for the metrics", reason="tests/contract/test_secure_metrics.py"),
 )
 
 METRICS = (
@@ -58,7 +63,7 @@ METRICS = (
     Row("6-controller-time", "controller_runtime_reconcile_time_seconds", "status", lambda f: value(f, "controller_runtime_reconcile_time_seconds_count", controller="nohost-v1-controller") >= 1),
     Row("6-controller-active", "controller_runtime_active_workers", "status", lambda f: bool(samples(f, "controller_runtime_active_workers", controller="managed-v1-controller"))),
     Row("6-go", "go_*, rest_client_*, certwatcher_*", reason="those of the Go runtime and its libraries; nothing here could fill them"),
-    Row("6-leader", "leader_election_*", reason="covered in tests/integration/test_leader_election.py"),
+    Row("6-leader", "leader_election_master_status", "life", lambda f: 'leader_election_master_status{name="chosen"} 1' in f["leader metric"]),
 )
 
 SECTION_6 = (*HEALTH, *METRICS)
