@@ -38,7 +38,7 @@ check: $(READY)  ## Format, lint, types, import contracts and the roles
 
 .PHONY: test
 test: check  ## All tests, with a real Kubernetes API and real Ansible
-	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
+	$(BIN)/pytest -n $(WORKERS) --dist loadscope
 
 .PHONY: test-fast
 test-fast: $(READY)  ## The tests that need no cluster; seconds
@@ -46,7 +46,7 @@ test-fast: $(READY)  ## The tests that need no cluster; seconds
 
 .PHONY: parity
 parity: $(READY)  ## Is it a drop-in? Every row of tests/parity; OPERATOR=command for another executable, GO=1 if Go's
-	$(BIN)/pytest $(if $(GO),--parity-go,-n $(WORKERS) --dist loadgroup) $(if $(OPERATOR),--operator '$(OPERATOR)') tests/parity
+	$(BIN)/pytest $(if $(GO),--parity-go,-n $(WORKERS) --dist loadscope) $(if $(OPERATOR),--operator '$(OPERATOR)') tests/parity
 
 .PHONY: image
 image: $(READY)  ## Build the base image and the sample operator's; BASE=debootstrap where no registry is

@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from textwrap import dedent
 from typing import Any, TypeVar
@@ -108,6 +109,16 @@ class Stage:
     def has(self, kind: str, name: str, type_: str, status: str = "True") -> bool:
         """Whether the object has that condition with that status."""
         return conditions(self.get(kind, name)).get(type_, {}).get("status") == status
+
+    def succeeded(self, kind: str, *names: str) -> None:
+        """Wait until each is Successful."""
+        for name in names:
+            self.wait(f"{name} to succeed", partial(self.has, kind, name, "Successful"))
+
+    def failed(self, kind: str, *names: str) -> None:
+        """Wait until each has its Failure."""
+        for name in names:
+            self.wait(f"{name} to fail", partial(self.has, kind, name, "Failure"))
 
     def run_directory(self, kind: str, name: str, version: str = "v1") -> Path:
         where = (

@@ -48,16 +48,16 @@ def show(stage: Stage, facts: dict[str, Any], operator: Operator, level: str) ->
     """One plain run; with tasks also one with the verbosity annotation, and one that fails."""
     shown = [level]
     stage.create("Shown", level, {})
-    stage.wait(f"{level} to succeed", lambda: stage.has("Shown", level, "Successful"))
+    stage.succeeded("Shown", level)
     if level == "tasks":
         shown.append("verbose")
         before = len(operator.stdout())
         stage.create("Shown", "verbose", {}, annotations={f"{ANNOTATION}verbosity": "1"})
-        stage.wait("verbose to succeed", lambda: stage.has("Shown", "verbose", "Successful"))
+        stage.succeeded("Shown", "verbose")
         facts["verbose out"] = operator.stdout()[before:]
         facts["tasks out"] = operator.stdout()[:before]
         stage.create("Shown", "failed", {"refuse": True})
-        stage.wait("failed to fail", lambda: stage.has("Shown", "failed", "Failure"))
+        stage.failed("Shown", "failed")
         stage.delete("Shown", "failed")
         shown.append("failed")
     else:

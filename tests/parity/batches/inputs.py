@@ -61,7 +61,7 @@ def namespaces(stage: Stage, facts: dict[str, Any]) -> None:
         secret(stage, "secret")
         for name in ("one", "two", "verbatim", "emptykey", f"realm-{stage.suffix}", "secret"):
             facts[name.partition("-")[0]] = stage.told(name)[0] if stage.ran(name) else {}
-        stage.wait("one to end", lambda: stage.has("Plain", "one", "Successful"))
+        stage.succeeded("Plain", "one")
         facts["one files"] = after(stage.run_directory("Plain", "one"))
         facts["secret directory"] = facts["secret"].get("directory", "")
         facts["unseen"] = stage.told("unseen")
@@ -99,5 +99,5 @@ def inventory_directory(stage: Stage, facts: dict[str, Any]) -> None:
 def inventory_missing(stage: Stage, facts: dict[str, Any]) -> None:
     with stage.operator(watches=ONE_WATCH, environment={"ANSIBLE_INVENTORY": "/nowhere/to/be/found"}):
         stage.create("Plain", "missing", {})
-        stage.wait("missing to fail", lambda: stage.has("Plain", "missing", "Failure"))
+        stage.failed("Plain", "missing")
         facts["failure"] = conditions(stage.get("Plain", "missing")).get("Failure", {})

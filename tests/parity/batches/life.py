@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.parity.batches.common import tell
+from tests.parity.operator import Operator
 from tests.parity.stage import Stage, conditions
 
 WATCHES = """
@@ -62,7 +63,7 @@ def late(stage: Stage, facts: dict[str, Any]) -> None:
         facts["idle code"] = operator.stop()
 
 
-def listens(stage: Stage, operator: Any) -> bool:
+def listens(stage: Stage, operator: Operator) -> bool:
     return bool(stage.wait("the probes to listen", lambda: operator.ask(operator.health, "/readyz")[0]))
 
 

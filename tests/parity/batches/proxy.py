@@ -124,7 +124,7 @@ def begin(stage: Stage, kind: str, name: str, wanted: list[dict[str, Any]]) -> d
 
 def settled(stage: Stage, kind: str, name: str) -> None:
     stage.ran(name)
-    stage.wait(f"{name} to succeed", lambda: stage.has(kind, name, "Successful"))
+    stage.succeeded(kind, name)
 
 
 def requests(stage: Stage, places: Places, facts: dict[str, Any]) -> None:

@@ -42,4 +42,4 @@ def observe(stage: Stage, facts: dict[str, Any]) -> None:
 
 def again(stage: Stage, kind: str, name: str, number: int) -> None:
     stage.ran(name, number)
-    stage.wait(f"run {number} of {name} to end", lambda: stage.has(kind, name, "Successful"))
+    stage.succeeded(kind, name)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -102,6 +102,8 @@ def observe(stage: Stage, facts: dict[str, Any]) -> None:
     stage.kinds("Plain", status=False)
     with_a_status(stage, "foreign", {"custom": {"kept": [1]}, "ok": 5, "conditions": [FOREIGN]})
     with_a_status(stage, "odd", {"conditions": [1, FOREIGN]})
+    counters = {"type": "Running", "status": "True", "ansibleResult": {"ok": "many", "completion": "yesterday"}}
+    with_a_status(stage, "counters", {"conditions": [counters]})
     with_a_status(stage, "text", {"conditions": "none"})
     history = stage.history("Managed")
     try:
@@ -159,10 +161,10 @@ def fine(stage: Stage, facts: dict[str, Any]) -> None:
     }
     file = stage.write("requests.json", json.dumps([request]))
     stage.create("Managed", "writer", {"case": "writer", "file": str(file)})
-    for name in ("foreign", "odd", "text", *FINE, "writer"):
-        stage.wait(f"{name} to succeed", lambda name=name: stage.has("Managed", name, "Successful"))  # type: ignore[misc]
+    for name in ("foreign", "odd", "counters", "text", *FINE, "writer"):
+        stage.succeeded("Managed", name)
         facts[name] = stage.get("Managed", name)
-    stage.wait("nohost to succeed", lambda: stage.has("Nohost", "nohost", "Successful"))
+    stage.succeeded("Nohost", "nohost")
     facts["nohost"] = stage.get("Nohost", "nohost")
     facts["plain ran"] = stage.ran("plain")
     facts["writer runs"] = len(stage.told("writer", "mark"))
@@ -173,7 +175,7 @@ def failing(stage: Stage, facts: dict[str, Any]) -> None:
     places = [("Managed", case) for case in FAILING[1:]] + [("Others", "others"), ("Broken", "broken")]
     for kind, name in places:
         stage.create(kind, name, {"case": name})
-        stage.wait(f"{name} to fail", lambda kind=kind, name=name: ended(stage, kind, name))  # type: ignore[misc]
+        stage.wait(f"{name} to fail", partial(ended, stage, kind, name))
         facts[name] = stage.get(kind, name)
         stage.delete(kind, name)
 
@@ -190,27 +192,22 @@ def life(stage: Stage, facts: dict[str, Any]) -> None:
     stage.wait("failed to fail thrice", lambda: len(stage.told("failed")) >= 3)
     facts["failed retries"] = len(stage.told("failed"))
     stage.patch("Managed", "failed", {"spec": {"case": "ok"}})
-    succeeded(stage, ["lived", "refused", "failed"])
+    stage.succeeded("Managed", "lived", "refused", "failed")
     for change in ({"round": 2}, {"case": "fail"}):
         a_second_later(stage, "lived")
         stage.patch("Managed", "lived", {"spec": change})
         if "round" in change:
             stage.wait("another run", lambda: len(stage.told("lived")) == 2)
-            succeeded(stage, ["lived"])
-    stage.wait("lived to fail", lambda: stage.has("Managed", "lived", "Failure"))
+            stage.succeeded("Managed", "lived")
+    stage.failed("Managed", "lived")
     facts["lived"] = stage.get("Managed", "lived")
     stage.delete("Managed", "lived")
     facts["refused runs"] = len(stage.told("refused"))
     annotation = {"annotations": {f"{ANNOTATION}reconcile-period": "30"}}
     stage.patch("Managed", "refused", {"metadata": annotation, "spec": {"round": 2}})
-    stage.wait("refused to fail", lambda: stage.has("Managed", "refused", "Failure"))
+    stage.failed("Managed", "refused")
     facts["refused runs"] = len(stage.told("refused")) - facts["refused runs"]
     stage.delete("Managed", "refused")
-
-
-def succeeded(stage: Stage, names: Iterable[str]) -> None:
-    for name in names:
-        stage.wait(f"{name} to succeed", lambda name=name: stage.has("Managed", name, "Successful"))  # type: ignore[misc]
 
 
 def a_second_later(stage: Stage, name: str) -> None:

@@ -116,8 +116,8 @@ def changes(stage: Stage, facts: dict[str, Any]) -> None:
     stage.create("Annotated", "watched", {})
     for name in (*names, "watched"):
         stage.ran(name)
-    stage.wait("the first runs to end", lambda: stage.has("Labelled", "keep", "Successful"))
-    stage.wait("the first runs to end", lambda: stage.has("Annotated", "watched", "Successful"))
+    stage.succeeded("Labelled", "keep")
+    stage.succeeded("Annotated", "watched")
     stage.patch("Labelled", "labels", {"metadata": {"labels": {"a": "b"}}})
     stage.patch("Labelled", "notes", {"metadata": {"annotations": {"a": "b"}}})
     stage.patch("Labelled", "status", {"status": {"mine": 1}}, sub="status")
@@ -141,7 +141,7 @@ def selector(stage: Stage, facts: dict[str, Any]) -> None:
     facts["unselected"] = facts["unselected spec"] = runs(stage, "unselected")
     stage.patch("Selected", "later", {"metadata": chosen})
     stage.ran("later")
-    stage.wait("chosen to succeed", lambda: stage.has("Selected", "chosen", "Successful"))
+    stage.succeeded("Selected", "chosen")
     stage.patch("Selected", "chosen", {"metadata": {"labels": {"run": "no"}}})
     stage.delete("Selected", "chosen")
     facts["unmatched gone"] = gone(stage, "Selected", "chosen")
@@ -168,7 +168,7 @@ def finalizers(stage: Stage, facts: dict[str, Any]) -> None:
         ("Finrole", "finrole"),
         ("Finbook", "finbook"),
     ):
-        stage.wait(f"{name} to succeed", lambda kind=kind, name=name: stage.has(kind, name, "Successful"))  # type: ignore[misc]
+        stage.succeeded(kind, name)
     facts["vars finalizers"] = stage.get("Finvars", "finvars")["metadata"].get("finalizers")
     for kind, name in (
         ("Finvars", "finvars"),
@@ -180,7 +180,7 @@ def finalizers(stage: Stage, facts: dict[str, Any]) -> None:
     stage.patch("Finrole", "stubborn", {"spec": {"refuse": True}})
     stage.delete("Finrole", "stubborn")
     stage.wait("stubborn to refuse", lambda: any(entry["extra"]["deleting"] for entry in stage.told("stubborn")))
-    stage.wait("stubborn to fail", lambda: stage.has("Finrole", "stubborn", "Failure"))
+    stage.failed("Finrole", "stubborn")
     body = stage.get("Finrole", "stubborn")
     facts["stubborn"] = (
         conditions(body).get("Failure", {}).get("status"),

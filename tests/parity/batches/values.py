@@ -134,7 +134,7 @@ def observe(stage: Stage, facts: dict[str, Any]) -> None:
             ("Full", "noisy"),
             ("Full", "odd"),
         ):
-            ended(stage, kind, name)
+            stage.succeeded(kind, name)
         for name in names:
             told = stage.told(name)
             facts[name.removesuffix(f"-{stage.suffix}")] = told[0] if told else {}
@@ -151,10 +151,6 @@ def observe(stage: Stage, facts: dict[str, Any]) -> None:
         "suffix": stage.suffix,
     }
     facts["proxy port"] = operator.proxy
-
-
-def ended(stage: Stage, kind: str, name: str) -> None:
-    stage.wait(f"{name} to succeed", lambda: stage.has(kind, name, "Successful"))
 
 
 def write_project(stage: Stage) -> None:

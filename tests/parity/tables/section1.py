@@ -78,6 +78,7 @@ ENVIRONMENT = (
     Row("1-env-namespaces", "WATCH_NAMESPACE: one or more, spaces and empty parts dropped", "inputs", lambda f: (bool(f["one"]), bool(f["two"])), (True, True)),
     Row("1-env-namespaces-others", "others are not watched", "inputs", lambda f: f["unseen"], []),
     Row("1-env-namespaces-cluster", "cluster-scoped kinds are", "inputs", lambda f: bool(f["realm"])),
+    Row("1-workers-default", "workers are as many as processors, within the container's limit", reason="tests/unit/config/test_flags.py"),
     Row("1-env-workers", "MAX_CONCURRENT_RECONCILES_<KIND>_<GROUP>", "triggers", lambda f: f["pair met"], [True, True]),
     Row("1-env-workers-first", "which goes before WORKER_<KIND>_<GROUP>", "triggers", lambda f: f["single met"], [False, False]),
     Row("1-env-verbosity", "ANSIBLE_VERBOSITY_<KIND>_<GROUP>", "values", lambda f: [word for word in f["full files"]["command"]["command"] if word.startswith("-v")], ["-vvv"]),

@@ -53,6 +53,7 @@ TRIGGERS = (
     Row("4.1-annotations-watched", "but with watchAnnotationsChanges it does", "triggers", lambda f: f["annotations watched"], 2),
     Row("4.1-selector", "a CR that the selector does not match does not run", "triggers", lambda f: f["unselected"], 0),
     Row("4.1-selector-later", "a label that makes it match runs it", "triggers", lambda f: f["selected later"], 1, mended=True),
+    Row("4.1-selector-timers", "dependents and timers ask the selector, too", reason="tests/unit/test_control_plan.py"),
     Row("4.1-selector-spec", "a spec change of one that does not match does not run", "triggers", lambda f: f["unselected spec"], 0),
     Row("4.1-generation-0", "a kind without generation runs at every update", reason="core kinds only; tests/unit/test_control_triggers.py"),
     Row("4.1-workers", "<workers> runs of a kind go on at a time", "triggers", lambda f: f["pair met"], [True, True]),
@@ -110,6 +111,7 @@ STATUS = (
     Row("4.3-foreign-extra", "and with other keys that they have", "status", lambda f: f["foreign states"][-1]["Foreign"].get("observedGeneration"), 7, mended=True),
     Row("4.3-not-a-list", "conditions that are no list are replaced", "status", lambda f: success(f, "text"), "True"),
     Row("4.3-not-a-map", "conditions that are no maps are dropped", "status", lambda f: sorted(conditions(f["odd"])), ["Failure", "Foreign", "Running", "Successful"]),
+    Row("4.3-odd-counters", "counters that are no numbers do no harm", "status", lambda f: success(f, "counters"), "True", mended=True),
     Row("4.3-role-writes", "what a role writes into the status is kept", "status", lambda f: f["writer"]["status"].get("mine"), "kept"),
     Row("4.3-role-writes-once", "and costs no second run", "status", lambda f: f["writer runs"], 1),
     Row("4.3-localhost", "counters are those of localhost", "status", lambda f: conditions(f["others"])["Failure"]["ansibleResult"]["failures"], 0),
@@ -129,7 +131,12 @@ FAILURES = (
     Row("4.4-async", "a failed async task is none by itself", reason="tests/unit/execute/test_outcome.py"),
 )
 
-REQUEUE = (Row("4.5-requeue", "requeue_after sets the next run", reason="tests/integration/test_requeue_after.py"),)
+REQUEUE = (
+    Row("4.5-requeue", "requeue_after sets the next run", reason="tests/integration/test_requeue_after.py"),
+    Row("4.5-requeue-bad", "a bad period is an error", reason="tests/integration/test_requeue_after.py, tests/unit/execute/test_outcome.py"),
+    Row("4.5-requeue-kept", "the run goes on, with its kubeconfig, and no other overlaps", reason="tests/integration/test_requeue_after.py"),
+    Row("4.5-requeue-finalizer", "in a finalizer it only requeues", reason="tests/integration/test_requeue_after.py"),
+)
 
 NEXT = (
     Row("4.6-success-period", "after a success the period decides", "triggers", lambda f: f["by annotation"] >= 3),
