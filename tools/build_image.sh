@@ -44,7 +44,7 @@ build() {  # build NAME DOCKERFILE CONTEXT ARGUMENT...
         docker) SOURCE_DATE_EPOCH=$EPOCH docker build -t "$name" -f "$dockerfile" "${arguments[@]}" "$context" ;;
         podman) podman build --timestamp "$EPOCH" -t "$name" -f "$dockerfile" "${arguments[@]}" "$context" ;;
         buildah)
-            buildah_here bud --isolation chroot --format docker --timestamp "$EPOCH" \
+            buildah_here bud --isolation chroot --timestamp "$EPOCH" \
                 --volume "$TRUST:$TRUST:ro" "${volumes[@]}" \
                 -t "$name" -f "$dockerfile" "${arguments[@]}" "$context" ;;
     esac
@@ -105,7 +105,7 @@ if [[ $BASE == debootstrap ]]; then
     context=$(context_without_galaxy)
 fi
 say "building $IMAGE with $builder"
-build "$IMAGE" Dockerfile . "BASE=$BASE" "ANSIBLE_CORE=$ANSIBLE_CORE"
+build "$IMAGE" Dockerfile . "BASE=$BASE" "ANSIBLE_CORE=$ANSIBLE_CORE" "COMMIT=$(git rev-parse HEAD)"
 say "building $IMAGE-sample"
 [[ $context == . ]] || volumes=(--volume "$OUT/collections:/collections:ro")
 build "$IMAGE-sample" samples/Dockerfile "$context" "BASE_IMAGE=$IMAGE"

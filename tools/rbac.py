@@ -67,6 +67,13 @@ class _Loader(yaml.SafeLoader):
 _Loader.add_multi_constructor("!", lambda loader, _suffix, node: loader.construct_scalar(node))
 
 
+class _Dumper(yaml.SafeDumper):
+    """Indents lists, as ansible-lint wants them."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002
+        super().increase_indent(flow, indentless=False)
+
+
 def of_project(directory: Path) -> tuple[list[Touch], list[str]]:
     """What the operator in `directory` touches, and what cannot be told, each with its file."""
     touches, unknown = [EVENTS, *_of_watches(directory / "watches.yaml")], []
@@ -214,7 +221,7 @@ def main() -> None:
     for item in unknown:
         sys.stderr.write(f"cannot tell: {item}\n")
     sys.stdout.write("# Made by tools/rbac.py; rules it cannot know belong in a role of their own.\n---\n")
-    yaml.safe_dump(role, sys.stdout, sort_keys=False)
+    sys.stdout.write(yaml.dump(role, Dumper=_Dumper, sort_keys=False))
 
 
 if __name__ == "__main__":
