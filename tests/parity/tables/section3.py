@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from tests.parity.batches.values import SNAKE, SPEC
@@ -47,7 +48,8 @@ FILES = (
     Row("3.1-ident", "the run's ident is a decimal integer below 2^63", "values", lambda f: 0 <= int(f["full files"]["target"].rpartition("/")[2]) < 2**63),
     Row("3.1-modes", "directories 0777&umask, files 0644", reason="private by design: docs/decisions, tests/unit/execute/test_rundir.py"),
     Row("3.1-kept", "the directory survives the CR", reason="mended on purpose: removed with the CR, tests/robustness/test_operator_kills.py"),
-    Row("3.2-envvars", "env/envvars names the kubeconfig twice, compact, keys sorted", "values", lambda f: f["full"]["files"]["env/envvars"] == '{{"K8S_AUTH_KUBECONFIG":"{0}","KUBECONFIG":"{0}"}}'.format(environment(f, "full")["KUBECONFIG"])),
+    Row("3.2-envvars", "env/envvars names the kubeconfig twice", "values", lambda f: within(dict.fromkeys(("K8S_AUTH_KUBECONFIG", "KUBECONFIG"), environment(f, "full")["KUBECONFIG"]), json.loads(f["full"]["files"]["env/envvars"]))),
+    Row("3.2-compact", "the JSON files are compact, their keys sorted", "values", lambda f: f["full"]["files"]["env/envvars"] == json.dumps(json.loads(f["full"]["files"]["env/envvars"]), separators=(",", ":"), sort_keys=True)),
     Row("3.2-kubeconfig-mode", "the kubeconfig has mode 0600", "values", lambda f: f["full"]["kubeconfig_mode"], "0o600"),
     Row("3.2-kubeconfig-removed", "the kubeconfig is deleted after the run", "values", lambda f: f["full files"]["kubeconfigs"], []),
     Row("3.2-kubeconfig-place", "kubeconfig<digits> in the temporary directory", reason="it is in the private run directory here, so that nobody can name it first"),
