@@ -45,7 +45,7 @@ class Stage:
     def close(self) -> None:
         self.cluster.call("DELETE", f"/api/v1/namespaces/{self.namespace}")
         for place in (
-            *RUNNER_DIR.glob(f"{self.group}/*/*/{self.namespace}"),
+            *RUNNER_DIR.glob(f"{self.group}/*/*/{self.namespace}*"),
             *RUNNER_DIR.glob(f"{self.group}/*/*/*-{self.suffix}"),
         ):
             shutil.rmtree(place, ignore_errors=True)
