@@ -38,11 +38,15 @@ check: $(READY)  ## Format, lint, types, import contracts and the roles
 
 .PHONY: test
 test: check  ## All tests, with a real Kubernetes API and real Ansible
-	$(BIN)/pytest -n $(WORKERS)
+	$(BIN)/pytest -n $(WORKERS) --dist loadscope
 
 .PHONY: test-fast
 test-fast: $(READY)  ## The tests that need no cluster; seconds
 	$(BIN)/pytest tests/unit tests/contract
+
+.PHONY: parity
+parity: $(READY)  ## Is it a drop-in? Every row of tests/parity; OPERATOR=command for another executable, GO=1 if Go's
+	$(BIN)/pytest $(if $(GO),--parity-go,-n $(WORKERS) --dist loadscope) $(if $(OPERATOR),--operator '$(OPERATOR)') tests/parity
 
 .PHONY: image
 image: $(READY)  ## Build the base image and the sample operator's; BASE=debootstrap where no registry is

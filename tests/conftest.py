@@ -2,4 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 pytest_plugins = ["tests.fixtures.cluster", "tests.fixtures.operators", "tests.fixtures.containers"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("parity", "the rows of tests/parity")
+    group.addoption("--operator", default="", help="the executable to check instead of this repository's")
+    group.addoption("--parity-go", action="store_true", help="leave out the Go operator's defects that are mended")

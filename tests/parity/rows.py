@@ -1,0 +1,38 @@
+"""A row of the parity tables: one statement about the Go operator's behaviour, and how it is checked from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Facts = Mapping[str, Any]
+"""What a batch observed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One statement; `id` begins with the number of its section.
+
+    `seen` takes from the facts of `batch` what must equal `expected`. `mended` marks a defect of the Go operator
+    that is mended here: the row tests the mended behaviour. A row without `seen` says in `reason` why.
+    """
+
+    id: str
+    says: str
+    batch: str = ""
+    seen: Callable[[Facts], object] | None = None
+    expected: object = True
+    mended: bool = False
+    reason: str = ""
+
+
+def within(wanted: Mapping[str, object], found: object) -> bool:
+    """Whether a map has at least these keys with these values."""
+    return isinstance(found, Mapping) and all(found.get(key) == value for key, value in wanted.items())
+
+
+def in_order(words: list[str], found: list[str]) -> bool:
+    """Whether the words stand in the list in this order, others perhaps between them."""
+    rest = iter(found)
+    return all(word in rest for word in words)
