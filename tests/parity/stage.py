@@ -180,7 +180,8 @@ class Stage:
         """What the probe told in the runs of that object, in order."""
         if not self._ledger.exists():
             return []
-        entries = [json.loads(line) for line in self._ledger.read_text().splitlines() if line]
+        whole, _, _being_written = self._ledger.read_text().rpartition("\n")
+        entries = [json.loads(line) for line in whole.split("\n") if line]
         return [entry for entry in entries if entry["name"] == name and what in ("", entry["what"])]
 
     def ran(self, name: str, times: int = 1) -> bool:

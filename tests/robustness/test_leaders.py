@@ -234,7 +234,7 @@ def _written(control_plane: ControlPlane, candidate: Candidate, resource: str = 
         except ValueError:
             continue  # it is being written
         about = event.get("objectRef", {}).get("resource", "")
-        if event["user"]["username"] == candidate.account and event["verb"] in WRITES:
+        if event["user"].get("username") == candidate.account and event["verb"] in WRITES:
             completed = _unix(event["stageTimestamp"])
             found.append({"verb": event["verb"], "resource": about, "completed": completed})
     return [event for event in found if resource in ("", event["resource"])]
