@@ -7,7 +7,6 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Self, TypedDict, Unpack
 
 import aiohttp
@@ -20,7 +19,7 @@ from runner.kube.backoff import Backoff
 from runner.kube.clock import REAL, Clock
 from runner.kube.fence import Fence
 from runner.kube.login import Login, find_login
-from runner.kube.sockets import connected, fenced_socket
+from runner.kube.sockets import Sockets, connected
 
 AGENT = "ansible-operator"
 TRIES = 3
@@ -66,6 +65,10 @@ class _Call:
     raw: bool = False
 
 
+CLOSING = 1.0
+"""Seconds that open connections get to end in good order when the client is closed."""
+
+
 class Client:
     """Talks to one API server as one account. Every call raises LeadershipLostError once its fence is shut."""
 
@@ -77,6 +80,7 @@ class Client:
         self._base = base
         self._clock = clock
         self._fence = fence
+        self._sockets = Sockets(fence)
 
     @classmethod
     async def connect(
@@ -94,12 +98,16 @@ class Client:
         access = Access(login, clock)
         base = (await access.current()).url
         # No limit: each watch and each stream of the proxy holds a connection for as long as it lasts.
-        connector = aiohttp.TCPConnector(limit=0, socket_factory=partial(fenced_socket, fence))
+        sockets = Sockets(fence)
+        connector = aiohttp.TCPConnector(limit=0, socket_factory=sockets.make)
         session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
-        return cls(session, access, base, clock, fence)
+        client = cls(session, access, base, clock, fence)
+        client._sockets = sockets
+        return client
 
     async def close(self) -> None:
         await self._session.close()
+        await self._sockets.closed(CLOSING)
 
     @property
     def base_url(self) -> str:

@@ -6,10 +6,13 @@ import asyncio
 import socket
 from functools import partial
 from typing import Any
+from weakref import WeakSet
 
 import aiohappyeyeballs
 
 from runner.kube.fence import Fence
+
+_LOOK_EVERY = 0.005
 
 
 class FencedSocket(socket.socket):
@@ -40,6 +43,27 @@ def fenced_socket(fence: Fence, address: tuple[Any, ...]) -> socket.socket:
         if hasattr(socket, name):
             made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
     return made
+
+
+class Sockets:
+    """Makes the sockets of one client, and knows which of them are still open."""
+
+    def __init__(self, fence: Fence) -> None:
+        self._fence = fence
+        self._made: WeakSet[socket.socket] = WeakSet()
+
+    def make(self, address: tuple[Any, ...]) -> socket.socket:
+        """A fenced socket for an address, as aiohttp asks for it."""
+        made = fenced_socket(self._fence, address)
+        self._made.add(made)
+        return made
+
+    async def closed(self, seconds: float) -> None:
+        """Wait until all are closed, at most so long: the end of a TLS connection takes a round trip."""
+        time = asyncio.get_running_loop().time
+        end = time() + seconds
+        while any(made.fileno() != -1 for made in self._made) and time() < end:  # noqa: ASYNC110  (asyncio tells nobody)
+            await asyncio.sleep(_LOOK_EVERY)
 
 
 async def connected(host: str | None, port: int | None, fence: Fence) -> socket.socket:
