@@ -37,8 +37,8 @@ check: $(READY)  ## Format, lint, types, import contracts and the roles
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/ansible-lint -q
 
 .PHONY: test
-test: check  ## All tests, with a real Kubernetes API and real Ansible
-	$(BIN)/pytest -n $(WORKERS) --dist loadscope
+test: check  ## The tests, with a real Kubernetes API and real Ansible; those of `make parity` are apart
+	$(BIN)/pytest -n $(WORKERS) --dist loadscope --ignore=tests/parity
 
 .PHONY: test-fast
 test-fast: $(READY)  ## The tests that need no cluster; seconds
