@@ -15,9 +15,10 @@ from runner.control.queue import WorkQueue
 from runner.control.reconciler import Reconciler
 from runner.control.triggers import Following
 from runner.control.worker import Workers
+from runner.errors import RunError
 from runner.execute.console import Console, LogEvents, log_events
-from runner.execute.process import ColdExecutor
 from runner.execute.variables import extra_vars
+from runner.execute.warm.executor import WarmExecutor
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery
 from runner.kube.fence import Fence
@@ -36,7 +37,7 @@ from runner.serve.servingcerts import serving_context
 from runner.settings import Settings
 from runner.stopping import either, ended, stopped_by_signals
 from runner.version import VERSION, commit
-from runner.watches import Watch
+from runner.watches import Engine, Watch
 from runner.watching import OwnWrites, Watching, where_to_watch
 
 log = structlog.get_logger(__name__)
@@ -100,7 +101,7 @@ class _Parts:
             OwnWrites(self.proxy.own_write, self.proxy.settle),
             self._report.changed,
         )
-        self._executor = ColdExecutor(
+        self.executor = WarmExecutor(
             settings.runner_dir, settings.environment, console=_console(settings, watches)
         )
         self.workers = Workers(self._queue, self._reconciler().reconcile, total)
@@ -112,8 +113,18 @@ class _Parts:
         client = await Client.connect(settings.kubeconfig, fence=fence)
         stack.push_async_callback(client.close)
         parts = cls(client, fence, settings, watches)
+        stack.push_async_callback(parts.executor.close)
         stack.push_async_callback(parts.leadership.hand_over)
         return parts
+
+    async def _warm_up(self) -> None:
+        """While the first lists are read; the first runs wait for it."""
+        wanted = {watch.engine or Engine(self._settings.executor) for watch in self._watches.values()}
+        if wanted != {Engine.COLD}:
+            try:
+                await self.executor.warm_up()
+            except RunError as error:
+                log.warning("Runs are started cold", why=str(error))
 
     async def listen(self, stack: AsyncExitStack) -> None:
         """A busy port is found before anything runs; probes and metrics answer also while another leads."""
@@ -137,6 +148,8 @@ class _Parts:
         """Begin to watch and to reconcile: for whoever leads."""
         recording = asyncio.create_task(self._recorder.run(), name="recorder")
         stack.push_async_callback(ended, recording)
+        warming_up = asyncio.create_task(self._warm_up(), name="warm-up")
+        stack.push_async_callback(ended, warming_up)
         stack.push_async_callback(self._watching.stop)
         for gvk, watch in self._watches.items():
             self._metrics.workers(gvk, active=0, most=self._settings.workers(gvk))
@@ -158,7 +171,7 @@ class _Parts:
     def _reconciler(self) -> Reconciler:
         world = World(
             objects=ObjectsApi(self._client, self._discovery),
-            executor=self._executor,
+            executor=self.executor,
             recorder=self._recorder,
             access=self.proxy.grant,
             extra_vars=extra_vars,
@@ -169,7 +182,7 @@ class _Parts:
 
     def _reactions(self) -> Reactions:
         return Reactions(
-            renewed=self._executor.extend,
+            renewed=self.executor.extend,
             lost=self._fenced_off,
             master=lambda leading: self._metrics.master(self._settings.leader_election_id, leading=leading),
             exit_within=exit_within,
@@ -187,6 +200,7 @@ class _Parts:
             deadline=self._settings.run_deadline,
             gather_facts=self._settings.environment.get("ANSIBLE_GATHERING") != "explicit",
             ansible_args=self._settings.ansible_args,
+            engine=Engine(self._settings.executor),
         )
 
     def _follow(self, owner: Owner, kind: GroupVersionKind, mechanism: Mechanism, namespace: str) -> None:

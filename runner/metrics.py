@@ -101,6 +101,12 @@ class Metrics:
             buckets=RUN_BUCKETS,
             registry=registry,
         )
+        self._engines = Counter(
+            "ansible_operator_runs_started_total",
+            "Runs by how they were started.",
+            ["GVK", "engine"],
+            registry=registry,
+        )
         self._proxied = Histogram(
             "ansible_operator_proxy_request_seconds",
             "Seconds of a role's API request, by method and answer.",
@@ -139,8 +145,9 @@ class Metrics:
     def master(self, name: str, *, leading: bool) -> None:
         self._master.labels(name).set(leading)
 
-    def ran(self, gvk: GroupVersionKind, seconds: float, *, succeeded: bool) -> None:
+    def ran(self, gvk: GroupVersionKind, seconds: float, *, succeeded: bool, engine: str = "cold") -> None:
         self._runs.labels(str(gvk), _result(succeeded)).observe(seconds)
+        self._engines.labels(str(gvk), engine).inc()
 
     def created(self, key: ObjectKey, unix_time: float) -> None:
         self._created.labels(*_resource(key)).set(unix_time)

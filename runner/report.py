@@ -43,7 +43,7 @@ class Report:
             self._metrics.framework(key.gvk, result, seconds)
         if outcome is not None:
             self._metrics.reconciled(key.gvk, seconds)
-            self._metrics.ran(key.gvk, stages.ansible, succeeded=outcome.succeeded)
+            self._metrics.ran(key.gvk, stages.ansible, succeeded=outcome.succeeded, engine=str(outcome.engine))
         if verdict in (Verdict.SUCCEEDED, Verdict.FAILED):
             self._metrics.result(key.gvk, succeeded=verdict is Verdict.SUCCEEDED)
         if verdict in _WORTH_A_LINE:
@@ -81,6 +81,8 @@ class Report:
             changed=stats.changed if stats else 0,
             failures=stats.failures if stats else 0,
             content=str(watch.content.path),
+            **({"engine": str(outcome.engine)} if outcome else {}),
+            **({"why_cold": outcome.why_cold} if outcome and outcome.why_cold else {}),
             began=round(time.time() - seconds, 3),
             stages={name: round(getattr(stages, name), 4) for name in stages.__slots__},
         )

@@ -40,6 +40,7 @@ class Settings:
     graceful_shutdown_timeout: float = 30.0
     proxy_port: int = 8888
     runner_dir: Path = Path("/tmp/ansible-operator/runner")  # noqa: S108  (the Go operator's place)
+    executor: str = "auto"
     reconcile_at_start: bool = True
     kubeconfig: str = ""
     log_level: str = "info"

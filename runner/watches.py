@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from runner.objects import GroupVersionKind
 from runner.selector import Selector
+
+
+class Engine(StrEnum):
+    """How a run is started: `auto` is warm where that can be, cold otherwise."""
+
+    AUTO = "auto"
+    WARM = "warm"
+    COLD = "cold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +41,8 @@ class Finalizer:
 class Watch:
     """One entry of watches.yaml. `reconcile_period` is in seconds; None leaves it to the flag, <0 means never.
 
-    `status` maps a field of the custom resource's status to a JMESPath expression over the run's result.
+    `status` maps a field of the custom resource's status to a JMESPath expression over the run's result; `engine`
+    is None where the flag decides.
     """
 
     gvk: GroupVersionKind
@@ -51,3 +61,4 @@ class Watch:
     mark_unsafe: bool = False
     rescued_tasks_fail: bool = False
     status: Mapping[str, str] = field(default_factory=dict)
+    engine: Engine | None = None

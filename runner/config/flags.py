@@ -150,6 +150,14 @@ RUN_FLAGS = (
         "where runs report metrics of their own; 0: nowhere",
         ours=True,
     ),
+    Flag(
+        "executor",
+        _choice("auto", "warm", "cold"),
+        "auto",
+        "how runs are started: cold, as the Go operator does; warm, forked from a process that has imported"
+        " Ansible, or not at all; auto: warm where that can be, else cold",
+        ours=True,
+    ),
     Flag("runner-dir", str, "/tmp/ansible-operator/runner", "where runs keep their files", ours=True),  # noqa: S108
     Flag(
         "reconcile-at-start",

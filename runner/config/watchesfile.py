@@ -16,7 +16,7 @@ from runner.config.yamlfile import Located, read_yaml
 from runner.errors import Problem, WatchesError
 from runner.objects import GroupVersionKind
 from runner.selector import OPERATORS, Requirement, Selector
-from runner.watches import Content, Finalizer, Watch
+from runner.watches import Content, Engine, Finalizer, Watch
 
 DEFAULT_ARTIFACTS = 20
 _KNOWN_AND_UNUSED = {"maxworkers", "ansibleverbosity"}
@@ -103,6 +103,7 @@ class _Reader:
             mark_unsafe=fields.flag("markUnsafe", default=False),
             rescued_tasks_fail=fields.flag("rescuedTasksFail", default=False),
             status=_status_map(fields),
+            engine=_engine(fields),
         )
         self._check_kind(gvk, fields)
         self._note_unknown(fields)
@@ -182,6 +183,14 @@ def _requirement(fields: Fields) -> Requirement:
     elif operator in ("Exists", "DoesNotExist") and values:
         fields.problem("values", f"must be empty for the operator {operator}")
     return Requirement(fields.text("key"), operator, values)
+
+
+def _engine(fields: Fields) -> Engine | None:
+    text = fields.text("executor")
+    if text and text not in set(Engine):
+        fields.problem("executor", f'"{text}" is not one of {", ".join(Engine)}')
+        return None
+    return Engine(text) if text else None
 
 
 def _status_map(fields: Fields) -> dict[str, str]:

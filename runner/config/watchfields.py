@@ -36,4 +36,7 @@ WATCH_FIELDS = (
     WatchField("finalizer", "{name, playbook, role, vars}", "", "what runs before a custom resource is gone"),
     WatchField("rescuedTasksFail", "boolean", "false", "a rescued task makes the run fail, as in Go", ours=True),
     WatchField("status", "map of JMESPath", "{}", "status fields from what the run came to", ours=True),
+    WatchField(
+        "executor", "auto, warm or cold", "the flag", "how runs are started: see performance.md", ours=True
+    ),
 )

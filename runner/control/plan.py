@@ -10,7 +10,7 @@ from runner.control.conditions import RUNNING, SUCCESSFUL, conditions_of, find, 
 from runner.control.entry import Trigger
 from runner.durations import parse_duration
 from runner.objects import Body
-from runner.watches import Content, Watch
+from runner.watches import Content, Engine, Watch
 
 PREFIX = "ansible.sdk.operatorframework.io/"
 PERIOD = PREFIX + "reconcile-period"
@@ -26,7 +26,7 @@ class Defaults:
     """What applies where neither the object nor its watch says otherwise. Times are in seconds.
 
     Without `reconcile_at_start`, an object that a start finds reconciled rests until its period is over.
-    `deadline`, `gather_facts` and `ansible_args` go into every run as they are.
+    `deadline`, `gather_facts`, `ansible_args` and `engine` go into every run as they are.
     """
 
     reconcile_period: float = 36000.0
@@ -35,6 +35,7 @@ class Defaults:
     deadline: float | None = None
     gather_facts: bool = True
     ansible_args: str = ""
+    engine: Engine = Engine.AUTO
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,6 +175,7 @@ class Reconciler:
             ansible_args=defaults.ansible_args,
             rescued_tasks_fail=attempt.watch.rescued_tasks_fail,
             console_verbosity=step.console_verbosity,
+            engine=attempt.watch.engine or defaults.engine,
         )
 
     async def _last_words(self, attempt: Attempt, words: Awaitable[Result]) -> None:

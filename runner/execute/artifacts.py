@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -27,6 +28,12 @@ def begin(artifacts: Path, command: Sequence[str], cwd: str, env: Mapping[str, s
     write_private(artifacts / "command", json.dumps(described))
     write_private(artifacts / "stdout", "")
     write_private(artifacts / "stderr", "")  # stays empty: both streams are one, as on a terminal
+
+
+def started(artifacts: Path, engine: str, why_cold: str) -> None:
+    """Write how the run was started, and why that way; ansible-runner has no such file."""
+    with contextlib.suppress(OSError):
+        write_private(artifacts / "engine", f"{engine}: {why_cold}" if why_cold else engine)
 
 
 def finish(artifacts: Path, status: str, return_code: int) -> None:

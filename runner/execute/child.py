@@ -1,4 +1,4 @@
-"""One supervised process: its output as a stream, its end as an awaitable, and one way to end it.
+"""One run's processes: their output as a stream, their end as an awaitable, and one way to end them.
 
 Not asyncio's own subprocess: that waits for the pipes to close before it tells of the end, and takes a thread
 for each process.
@@ -11,19 +11,20 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-_SUPERVISOR = Path(__file__).with_name("supervisor.py")
+_SUPERVISOR = Path(__file__).parent / "warm" / "inside" / "supervisor.py"
 _BUFFER = 128 * 1024
 
 
 class Child:
-    """A command below the supervisor. stdout and stderr come as one stream, in the order they were written."""
+    """Whatever runs below a supervisor. stdout and stderr come as one stream, in the order they were written."""
 
-    def __init__(self, process: subprocess.Popen[bytes], lifeline: int) -> None:
-        self._process = process
+    def __init__(self, pid: int, lifeline: int) -> None:
+        """`pid` is the supervisor's, `lifeline` our end of the pipe that it watches."""
+        self.pid = pid
         self._lifeline: int | None = lifeline
         self._exited = asyncio.get_running_loop().create_future()
         self._transport: asyncio.BaseTransport | None = None
@@ -38,50 +39,41 @@ class Child:
         It is ended at the moment `until`, in seconds of CLOCK_BOOTTIME, unless `extend` names a later one.
         Raises OSError when not even the supervisor can be started.
         """
-        lifeline, held = os.pipe()
-        os.set_blocking(held, False)
+        theirs, ours = lifeline()
+        output, written = os.pipe()
         try:
             process = subprocess.Popen(  # noqa: ASYNC220  (a few milliseconds, as asyncio's own way)
-                [sys.executable, "-I", "-S", str(_SUPERVISOR), str(lifeline), str(lock), str(until), *command],
+                [sys.executable, "-I", "-S", str(_SUPERVISOR), str(theirs), str(lock), str(until), *command],
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                bufsize=0,
+                stdout=written,
+                stderr=written,
                 cwd=cwd,
                 env=env,
-                pass_fds=(lifeline, lock),
+                pass_fds=(theirs, lock),
             )
         except BaseException:
-            os.close(held)
+            os.close(ours)
+            os.close(output)
             raise
         finally:
-            os.close(lifeline)
-        child = cls(process, held)
-        try:
-            await child._connect()
-        except BaseException:
-            child.end()
-            process.wait()
-            raise
+            os.close(theirs)
+            os.close(written)
+        child = cls(process.pid, ours)
+        _tell_of_end(process, child.exited)
+        await child.read(output)
         return child
 
-    async def _connect(self) -> None:
-        loop = asyncio.get_running_loop()
-        pidfd = os.pidfd_open(self._process.pid)
-        loop.add_reader(pidfd, self._on_exit, pidfd)
+    async def read(self, output: int) -> None:
+        """Make `output` of what can be read from this descriptor, which is ours from now on."""
         protocol = asyncio.StreamReaderProtocol(self.output)
-        self._transport, _ = await loop.connect_read_pipe(lambda: protocol, self._process.stdout)
+        file = os.fdopen(output, "rb", buffering=0)
+        self._transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, file)
 
-    def _on_exit(self, pidfd: int) -> None:
-        asyncio.get_running_loop().remove_reader(pidfd)
-        os.close(pidfd)
-        self._exited.set_result(self._process.wait())
+    def exited(self, code: int) -> None:
+        """Its supervisor has ended, and with it every process."""
+        if not self._exited.done():
+            self._exited.set_result(code)
         self.end()
-
-    @property
-    def pid(self) -> int:
-        """The supervisor's process id."""
-        return self._process.pid
 
     def end(self) -> None:
         """Ask for the end of every process of the run; `wait` returns when they are gone. May be called again."""
@@ -103,3 +95,22 @@ class Child:
         """Stop reading, for after `wait`, when somebody who outlived a killed supervisor still holds the pipe."""
         if self._transport is not None:
             self._transport.close()
+
+
+def lifeline() -> tuple[int, int]:
+    """The supervisor's end, and ours."""
+    theirs, ours = os.pipe()
+    os.set_blocking(ours, False)
+    return theirs, ours
+
+
+def _tell_of_end(process: subprocess.Popen[bytes], exited: Callable[[int], None]) -> None:
+    loop = asyncio.get_running_loop()
+    pidfd = os.pidfd_open(process.pid)
+
+    def on_exit() -> None:
+        loop.remove_reader(pidfd)
+        os.close(pidfd)
+        exited(process.wait())
+
+    loop.add_reader(pidfd, on_exit)

@@ -13,7 +13,7 @@ import shutil
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 from weakref import WeakSet
@@ -29,6 +29,7 @@ from runner.execute.run import Ending, Outcome, Run, Sink
 from runner.execute.rundir import RunDirectory
 from runner.execute.stream import Stream
 from runner.objects import ObjectKey
+from runner.watches import Engine
 
 _STATUS = {Ending.CANCELLED: "canceled", Ending.DEADLINE: "timeout"}
 _STOPPED_CODE = 254
@@ -45,7 +46,16 @@ class _AnsibleRunner(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Prepared:
+class Started:
+    """A run under way, and how it was started."""
+
+    child: Child
+    engine: Engine = Engine.COLD
+    why_cold: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
     """A run that is ready to start: `runner` is ansible-runner's."""
 
     directory: RunDirectory
@@ -128,17 +138,19 @@ class ColdExecutor:
         sinks: list[Sink] = [sink] if self._console is None else [self._console, sink]
         stream = Stream(run, prepared.artifacts, sinks)
         ending, code = Ending.CANCELLED, _STOPPED_CODE
+        under_way: Started | None = None
         started = time.monotonic()
         try:
             if not stop.is_set():
-                child = await self._start(prepared, lock)
-                self._children.add(child)
-                ending, code = await _follow(child, stream, stop, run.deadline)
+                under_way = await self._start(run, prepared, lock)
+                artifacts.started(prepared.artifacts, under_way.engine, under_way.why_cold)
+                self._children.add(under_way.child)
+                ending, code = await _follow(under_way.child, stream, stop, run.deadline)
         finally:
             stream.close()
             ended = time.monotonic()
             await asyncio.to_thread(self._finish, run, prepared, ending, code)
-        return outcome.conclude(
+        result = outcome.conclude(
             stream.state,
             ending=ending,
             return_code=code,
@@ -150,8 +162,9 @@ class ColdExecutor:
             rescued_tasks_fail=run.rescued_tasks_fail,
             note=f"ended by its deadline of {run.deadline:g} seconds" if ending is Ending.DEADLINE else "",
         )
+        return replace(result, engine=under_way.engine, why_cold=under_way.why_cold) if under_way else result
 
-    def _prepare(self, run: Run, directory: RunDirectory) -> _Prepared:
+    def _prepare(self, run: Run, directory: RunDirectory) -> Prepared:
         environment = {**os.environ, **self._environment}
         playbook = inputs.write_inputs(directory, run, environment)
         try:
@@ -166,7 +179,7 @@ class ColdExecutor:
         except Exception as error:
             inputs.remove_inputs(directory, playbook)
             raise RunError(f"ansible-runner cannot prepare the run of {run.key}: {error}") from error
-        return _Prepared(directory, runner, playbook)
+        return Prepared(directory, runner, playbook)
 
     def _init_runner(
         self, run: Run, directory: RunDirectory, playbook: Path, environment: Mapping[str, str]
@@ -185,17 +198,21 @@ class ColdExecutor:
         )
         return runner
 
-    async def _start(self, prepared: _Prepared, lock: int) -> Child:
-        config = prepared.runner.config
+    async def _start(self, run: Run, prepared: Prepared, lock: int) -> Started:  # noqa: ARG002  (the warm one's)
         prepared.runner.status_callback("running")
+        return await self._start_cold(prepared, lock)
+
+    async def _start_cold(self, prepared: Prepared, lock: int, why: str = "") -> Started:
+        config = prepared.runner.config
         try:
-            return await Child.start(
+            child = await Child.start(
                 config.command, cwd=Path(config.cwd), env=config.env, lock=lock, until=self._until
             )
         except OSError as error:
             raise RunError(f"cannot start {config.command[0]}: {error}") from error
+        return Started(child, Engine.COLD, why)
 
-    def _finish(self, run: Run, prepared: _Prepared, ending: Ending, code: int) -> None:
+    def _finish(self, run: Run, prepared: Prepared, ending: Ending, code: int) -> None:
         """Everything after the last process; a failure here is logged, for what the run did is done."""
         status = _STATUS.get(ending) or ("successful" if code == 0 else "failed")
         try:

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from runner.objects import Body, ObjectKey
-from runner.watches import Content
+from runner.watches import Content, Engine
 
 Event = Mapping[str, Any]
 """One ansible-runner event: `event`, `event_data`, `stdout`, `created`, `counter`, `uuid`."""
@@ -28,7 +28,7 @@ class Run:
     `max_artifacts` below 1 keeps the artifacts of all runs; `kubeconfig` is the text of the file that
     the run's modules find through KUBECONFIG and K8S_AUTH_KUBECONFIG; `rescued_tasks_fail` counts a task that
     failed and was rescued as a failure, as the Go operator does; `console_verbosity` is that of the custom
-    resource's annotation: above 0 the console shows a task's output as it is.
+    resource's annotation: above 0 the console shows a task's output as it is; `engine` is what was asked for.
     """
 
     ident: str
@@ -44,6 +44,7 @@ class Run:
     ansible_args: str = ""
     rescued_tasks_fail: bool = False
     console_verbosity: int = 0
+    engine: Engine = Engine.AUTO
 
 
 class Ending(StrEnum):
@@ -75,7 +76,8 @@ class Outcome:
     `data` is what `set_stats` published, `facts` what `set_fact` set; `children` are the objects of its own that
     the run wrote or read, as the API server last answered; `requeue_after` is in seconds, where the role asked
     for it (0 too);
-    `seconds` says how long the run's parts took: `prepare`, `ansible`, `finish`.
+    `seconds` says how long the run's parts took: `prepare`, `ansible`, `finish`; `engine` is how it was started
+    (warm or cold), `why_cold` why it was not warm though it might have been.
     """
 
     ending: Ending
@@ -89,6 +91,8 @@ class Outcome:
     children: tuple[Body, ...] = field(default=(), repr=False)
     requeue_after: float | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
+    engine: Engine = Engine.COLD
+    why_cold: str = ""
 
     @property
     def succeeded(self) -> bool:

@@ -26,6 +26,10 @@ import select
 import sys
 import time
 
+TYPE_CHECKING = False  # `typing` would take longer to import than everything else here
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL."""
 
@@ -43,19 +47,41 @@ _libc = ctypes.CDLL(None)
 
 def main(lifeline: int, lock: int, until: float, command: list[str]) -> int:
     """Run `command` to its end, to the lifeline's, or to the moment `until`; its exit code."""
-    os.setsid()
     os.set_inheritable(lifeline, False)
     os.set_inheritable(lock, False)
-    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    adopt()
     child = _start(command)
+    let_go_of_output()
+    return supervise(child, lifeline, until)
+
+
+def adopt() -> None:
+    """Become the one to whom all orphans below come, in a session of our own."""
+    os.setsid()
+    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def supervise(child: int, lifeline: int, until: float, ending: Callable[[], None] | None = None) -> int:
+    """Wait for `child`, the lifeline or the moment `until`, then end what is left; the exit code of `child`.
+
+    `ending` is called when it is over, before what is left is ended.
+    """
     _ignore_signals()
-    _let_go_of_output()
     _wait_for_any(child, lifeline, until)
+    if ending:
+        ending()
     code = _code_of(child)
-    if code is not None and _none_left():
+    if code is not None and none_left():
         return code
-    ended = _end_all(child)
+    ended = end_all(child)
     return ended if code is None else code
+
+
+def die_with(parent: int) -> None:
+    """Be killed when `parent`, which has just forked us, dies; exit if it has died already."""
+    _libc.prctl(_PR_SET_PDEATHSIG, _SIGKILL)
+    if os.getppid() != parent:  # it died before its death could be a signal
+        os._exit(127)
 
 
 def _ignore_signals() -> None:
@@ -70,18 +96,18 @@ def _start(command: list[str]) -> int:
     if child:
         return child
     try:
-        _libc.prctl(_PR_SET_PDEATHSIG, _SIGKILL)
-        if os.getppid() == supervisor:  # else it died before its death could be a signal
-            for number in (_SIGHUP, _SIGINT, _SIGPIPE, _SIGQUIT, _SIGTERM):  # Python or nohup may ignore them
-                _libc.signal(number, _SIG_DFL)
-            os.execv(command[0], command)  # noqa: S606  (what this program is for)
+        die_with(supervisor)
+        for number in (_SIGHUP, _SIGINT, _SIGPIPE, _SIGQUIT, _SIGTERM):  # Python or nohup may ignore them
+            _libc.signal(number, _SIG_DFL)
+        os.execv(command[0], command)  # noqa: S606  (what this program is for)
     except OSError as error:
         os.write(2, f"cannot start {command[0]}: {error.strerror}\n".encode())
     finally:
         os._exit(127)
 
 
-def _let_go_of_output() -> None:
+def let_go_of_output() -> None:
+    """Hold no end of the output pipe."""
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 1)
     os.dup2(nothing, 2)
@@ -115,7 +141,7 @@ def _exit_code(status: int) -> int:
     return code if code >= 0 else 128 - code
 
 
-def _end_all(child: int) -> int:
+def end_all(child: int) -> int:
     """End every descendant; the code of `child`, if it was among them."""
     code = 0
     deadline = time.monotonic() + GRACE
@@ -123,7 +149,7 @@ def _end_all(child: int) -> int:
     pause = 0.002
     while True:
         code = _reap(child, code)
-        if _none_left():
+        if none_left():
             return code
         if time.monotonic() > deadline:
             _signal_all(_SIGKILL)
@@ -143,7 +169,7 @@ def _reap(child: int, code: int) -> int:
             code = _exit_code(status)
 
 
-def _none_left() -> bool:
+def none_left() -> bool:
     """Whether no descendant lives: an orphan becomes our child, so no child means none. Reaps what has ended."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
@@ -154,19 +180,20 @@ def _none_left() -> bool:
 
 
 def _signal_all(number: int) -> None:
-    for pid in _descendants():
+    for pid in descendants():
         try:  # noqa: SIM105  (contextlib takes longer to import than this saves)
             os.kill(pid, number)
         except OSError:
             pass  # it has ended already, or is another user's
 
 
-def _descendants() -> list[int]:
+def descendants(of: int = 0) -> list[int]:
+    """The ids of all processes below `of`, by default this one; parents before children."""
     children: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):  # noqa: PTH208  (pathlib takes longer to import than all else here)
+    for name in os.listdir("/proc"):
         if name.isdigit():
             children.setdefault(_parent(name), []).append(int(name))
-    found = [os.getpid()]
+    found = [of or os.getpid()]
     for pid in found:
         found += children.get(pid, [])
     return found[1:]
@@ -175,7 +202,7 @@ def _descendants() -> list[int]:
 def _parent(pid: str) -> int:
     """The parent of a process, 0 if it has gone. Its name, which may hold anything, ends at the last bracket."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123  (no pathlib here)
+        with open(f"/proc/{pid}/stat", "rb") as file:
             return int(file.read().rpartition(b")")[2].split()[1])
     except OSError:
         return 0

@@ -1,0 +1,132 @@
+"""Module calls of the local connection go to the run's module host; what it does not take, Ansible runs itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ansible import constants as C  # noqa: N812
+from ansible.plugins.action import ActionBase
+from ansible.plugins.loader import connection_loader, module_utils_loader
+from ansible.utils.display import Display
+
+from . import command
+from .eligible import Found, Register
+from .host import Host
+from .lines import Line, Packed, call_of, extended
+
+_MARK = b"# run by the module host: "
+_display = Display()
+
+
+@dataclass(frozen=True, slots=True)
+class _Served:
+    """The module call under way: its file, what it is, and once it is packed, how and Ansible's own payload."""
+
+    path: str
+    found: Found
+    packed: Packed | None = None
+    mark: bytes = b""
+    payload: Callable[[], bytes] = bytes
+
+
+class Calls:
+    """Puts itself between Ansible's action plugins and its local connection."""
+
+    def __init__(self, line: Line, register: Register, host: Host) -> None:
+        self._line = line
+        self._register = register
+        self._host = host
+        self._served: _Served | None = None
+
+    def install(self) -> None:
+        """From now on, in this process and those it forks."""
+        from ansible.plugins import action
+
+        self._local = local = connection_loader.get("local", class_only=True)
+        self._stock_modify = action.modify_module
+        self._stock_pipelining = ActionBase._is_pipelining_enabled
+        self._stock_execute = ActionBase._execute_module
+        self._stock_command = local.exec_command
+        action.modify_module = self._modify_module
+        ActionBase._is_pipelining_enabled = _method(self._is_pipelined)
+        ActionBase._execute_module = _method(self._execute_module)
+        local.exec_command = _method(self._exec_command)
+
+    def _execute_module(self, action: Any, module_name: Any = None, *arguments: Any, **named: Any) -> Any:
+        before, self._served = self._served, self._look_up(action, module_name)
+        try:
+            return self._stock_execute(action, module_name, *arguments, **named)
+        finally:
+            self._served = before
+
+    def _look_up(self, action: Any, module_name: Any) -> _Served | None:
+        """What is to be run, None if it is not for the host."""
+        connection, task = action._connection, action._task
+        if (
+            type(connection) is not self._local
+            or connection.become
+            or task.async_val
+            or C.DEFAULT_KEEP_REMOTE_FILES
+        ):
+            return None
+        context = action._shared_loader_obj.module_loader.find_plugin_with_context(
+            str(module_name or task.action),
+            connection.module_implementation_preferences[0],
+            collection_list=task.collections,
+        )
+        path = context.plugin_resolved_path
+        if not path:
+            return None
+        utils = [entry for entry in module_utils_loader._get_paths(subdirs=False) if os.path.isdir(entry)]
+        found = self._register.find(path, utils, self._line.build)
+        return _Served(path, found) if found.name else None
+
+    def _is_pipelined(self, action: Any, module_style: str, wrap_async: bool = False) -> bool:
+        if module_style == "new" and not wrap_async and self._served:
+            return True
+        return bool(self._stock_pipelining(action, module_style, wrap_async))
+
+    def _modify_module(self, *arguments: Any, **named: Any) -> Any:
+        call = call_of(arguments, named)
+        if self._served is None or self._served.path != call["module_path"] or extended(call):
+            return self._stock_modify(*arguments, **named)
+        packed = self._line.pack(call)
+        self._served = replace(
+            self._served,
+            packed=packed,
+            mark=_MARK + os.urandom(8).hex().encode(),
+            payload=lambda: self._line.data(self._stock_modify(*arguments, **named)),
+        )
+        return self._line.answer(self._served.mark, packed)
+
+    def _exec_command(
+        self,
+        connection: Any,
+        cmd: str,
+        in_data: bytes | None = None,
+        sudoable: bool = True,
+    ) -> Any:
+        served = self._served
+        if served is None or served.packed is None or in_data != served.mark:
+            return self._stock_command(connection, cmd, in_data=in_data, sudoable=sudoable)
+        started = command.parse(cmd, dict(os.environ))
+        if started is not None:
+            if not connection._connected:
+                connection._connect()
+            result = self._host.run(served.found, served.packed, started, connection.cwd)
+            if result is not None:
+                _display.vvv(f"EXEC {cmd}", host=connection._play_context.remote_addr)
+                return result
+        return self._stock_command(connection, cmd, in_data=served.payload(), sudoable=sudoable)
+
+
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    """As a method of somebody else's class."""
+
+    def method(this: Any, *arguments: Any, **named: Any) -> Any:
+        return function(this, *arguments, **named)
+
+    return method

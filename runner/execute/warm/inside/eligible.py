@@ -1,0 +1,114 @@
+"""Whether the module zygote may run a module: only if what it imports is what a payload of Ansible's would hold.
+
+Ansible's own payload is made once for each module and looked into; what was found is kept on disk for later runs,
+with the files it was found in, and holds while these are as they were.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import sys
+import zipfile
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from .files import Stat, changed, stat
+
+Build = Callable[[str, zipfile.ZipFile], str]
+"""Writes the payload of the module in this file; returns the module's full name."""
+
+_RESPAWN = "ansible/module_utils/common/respawn.py"
+_MADE_UP = {"ansible/__init__.py", "ansible/module_utils/__init__.py"}
+_COLLECTIONS = "ansible_collections"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a module is: its full name, the place of each collection, the file of each Python module it brings.
+
+    An empty `name` says that it has to be run as Ansible runs it.
+    """
+
+    name: str
+    collections: dict[str, str]
+    files: dict[str, Stat]
+
+
+NOT = Found("", {}, {})
+
+
+class Register:
+    """What is known of modules, in a directory that all runs of an engine share."""
+
+    def __init__(self, directory: Path, ansible: str) -> None:
+        """`ansible` is the directory of the package."""
+        self._directory = directory
+        self._ansible = ansible
+
+    def find(self, path: str, utils: list[str], build: Build) -> Found:
+        """What the module in the file `path` is, when module_utils are looked for in `utils` first."""
+        key = hashlib.sha256("\0".join((path, *utils)).encode()).hexdigest()
+        record = self._directory / f"{key}.json"
+        try:
+            known = json.loads(record.read_bytes())
+            found = Found(known["name"], known["collections"], known["files"])
+            if not changed(found.files.values()):
+                return found
+        except FileNotFoundError:
+            pass
+        found = self._look(path, build)
+        part = record.with_suffix(f".{os.getpid()}")
+        part.write_text(json.dumps(asdict(found)))
+        part.replace(record)
+        return found
+
+    def _look(self, path: str, build: Build) -> Found:
+        payload = io.BytesIO()
+        with zipfile.ZipFile(payload, "w", zipfile.ZIP_STORED) as archive:
+            name = build(path, archive)
+        files = {path: stat(path)}
+        places: dict[str, str] = {}
+        with zipfile.ZipFile(payload) as archive:
+            for member in archive.namelist():
+                content = archive.read(member)
+                file = self._file(member)
+                if member in _MADE_UP or _is_upper_package(content, file):
+                    continue
+                if member == _RESPAWN or file is None or not _holds(file, content):
+                    return Found("", {}, files)  # respawn would look for the payload
+                files[_module_name(member)] = stat(file)
+                if member.startswith(f"{_COLLECTIONS}/"):
+                    places[".".join(member.split("/")[1:3])] = file.removesuffix(f"/{member}")
+        del files[path]  # it is there under its name
+        return Found(name, places, files)
+
+    def _file(self, member: str) -> str | None:
+        """Where an import of this member of a payload would lead."""
+        top, _, rest = member.partition("/")
+        if top == "ansible":
+            return f"{self._ansible}/{rest}"
+        parts = member.split("/")
+        package = sys.modules.get(".".join(parts[:3]))
+        if len(parts) < 4 or not package or not package.__path__:
+            return None
+        return "/".join([package.__path__[0], *parts[3:]])
+
+
+def _is_upper_package(content: bytes, file: str | None) -> bool:
+    """Nothing that is only there so that what is below can be imported."""
+    return not content and (file is None or not os.path.exists(file) or _holds(file, content))
+
+
+def _holds(file: str, content: bytes) -> bool:
+    try:
+        return Path(file).read_bytes() == content
+    except OSError:
+        return False
+
+
+def _module_name(member: str) -> str:
+    return member.removesuffix(".py").removesuffix("/__init__").replace("/", ".")

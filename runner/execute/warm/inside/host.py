@@ -1,0 +1,98 @@
+"""The side of Ansible that asks the run's module host to run a module."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import socket
+from contextlib import suppress
+from typing import Any
+
+from . import wire
+from .command import as_told_by_shell, shell_sets
+from .eligible import Found
+from .lines import Packed
+
+_KILLED = -9
+_CHUNK = 65536
+
+Result = tuple[int, bytes, bytes]
+"""Exit code (negative: the signal), stdout and stderr."""
+
+
+class Host:
+    """Asks over a line that all workers of a run share; each answer comes over a line of its own."""
+
+    def __init__(self, line: socket.socket) -> None:
+        self._line = line
+
+    def run(self, found: Found, packed: Packed, environment: dict[str, str], cwd: Any) -> Result | None:
+        """Run a module to its end. None says that the host will not, and has not begun."""
+        directory = os.fsdecode(cwd) if cwd else os.getcwd()
+        if "PWD" in environment or "PWD" in shell_sets():
+            environment["PWD"] = directory
+        message = {
+            "module": found.name,
+            "files": found.files,
+            "collections": found.collections,
+            "parameters": packed.parameters,
+            "profile": packed.profile,
+            "open_files": packed.open_files,
+            "environment": environment,
+            "cwd": directory,
+            "umask": _umask(),
+        }
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with ours:
+            pipes = [os.pipe(), os.pipe()]
+            try:
+                wire.send(self._line, message, [theirs.fileno(), *(write for _, write in pipes)])
+            except OSError:
+                wire.close([read for read, _ in pipes])
+                return None
+            finally:
+                theirs.close()
+                wire.close([write for _, write in pipes])
+            return _follow(ours, [read for read, _ in pipes])
+
+
+def _follow(answers: socket.socket, pipes: list[int]) -> Result | None:
+    try:
+        first = _answer(answers)
+        if first is None or "started" not in first:
+            return None
+        stdout, stderr = _read(pipes)
+        last = _answer(answers)
+        code, said = as_told_by_shell(last["code"] if last else _KILLED)
+        return code, stdout, stderr + said
+    finally:
+        wire.close(pipes)
+
+
+def _answer(answers: socket.socket) -> wire.Message | None:
+    with suppress(OSError):
+        answer = wire.receive(answers)
+        return answer[0] if answer else None
+    return None
+
+
+def _read(pipes: list[int]) -> tuple[bytes, bytes]:
+    """Everything from both, until nobody holds the other ends."""
+    contents = {pipe: bytearray() for pipe in pipes}
+    with selectors.DefaultSelector() as selector:
+        for pipe in pipes:
+            selector.register(pipe, selectors.EVENT_READ)
+        while selector.get_map():
+            for key, _ in selector.select():
+                data = os.read(key.fd, _CHUNK)
+                contents[key.fd] += data
+                if not data:
+                    selector.unregister(key.fd)
+    stdout, stderr = (bytes(contents[pipe]) for pipe in pipes)
+    return stdout, stderr
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

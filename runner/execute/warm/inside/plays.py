@@ -1,0 +1,106 @@
+"""The run zygote: has imported Ansible's controller side, and forks a run for each request."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import socket
+import threading
+from pathlib import Path
+from typing import NoReturn
+
+from ansible import __file__ as ansible_file
+from ansible.cli.playbook import PlaybookCLI
+from ansible.release import __version__
+
+from . import preload, wire
+from .calls import Calls
+from .eligible import Register
+from .files import changed
+from .forks import exit_code, flush
+from .host import Host
+from .lines import Line, line
+from .supervisor import adopt, die_with, let_go_of_output, supervise
+
+
+class Plays:
+    """The program of the run zygote's fork server."""
+
+    def __init__(self, register: Path) -> None:
+        """`register` is a directory in which runs leave for later ones what they found out about modules."""
+        preload.preload()
+        self._line = line()
+        self._register = Register(register, os.path.dirname(ansible_file))
+        self._files = preload.files()
+
+    def ready(self) -> wire.Message:
+        return {"version": __version__, "known": self._line is not None, "places": preload.places()}
+
+    def told(self, message: wire.Message) -> None:
+        """Nothing concerns us."""
+
+    def refuses(self) -> str:
+        return changed(self._files)
+
+    def child(self, message: wire.Message, descriptors: list[int]) -> int:
+        """The supervisor of a run: see `supervisor`. Its exit code is written to `status`."""
+        lock, lifeline, output, status, modules = descriptors
+        adopt()
+        me = os.getpid()
+        host = socket.socket(fileno=modules)
+        child = os.fork()
+        if not child:
+            die_with(me)
+            wire.close([lock, lifeline, status])
+            _play(message, output, self._line, self._register, host)
+        os.close(output)
+        let_go_of_output()
+        code = supervise(child, lifeline, message["until"], ending=lambda: host.shutdown(socket.SHUT_WR))
+        host.recv(1)  # at its end the host has ended every module
+        os.write(status, str(code).encode())
+        return 0
+
+
+def _play(
+    message: wire.Message, output: int, line: Line | None, register: Register, host: socket.socket
+) -> NoReturn:
+    """Be ansible-playbook: as a Python that was started for it, up to its exit."""
+    code = 250
+    try:
+        _become(message, output)
+        if line is not None:
+            Calls(line, register, Host(host)).install()
+        _die_with_us()
+        PlaybookCLI.cli_executor(message["command"])
+    except SystemExit as ending:
+        code = exit_code(ending)
+    finally:
+        try:
+            threading._shutdown()  # type: ignore[attr-defined]
+            atexit._run_exitfuncs()
+        finally:
+            flush()
+            os._exit(code)
+
+
+def _become(message: wire.Message, output: int) -> None:
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.close(output)
+    os.umask(message["umask"])
+    os.chdir(message["cwd"])
+    os.environ.clear()
+    os.environ.update(message["environment"])
+    preload.as_script(message["command"])
+    preload.anew()
+
+
+def _die_with_us() -> None:
+    """Workers end when the run is killed; what they start is ended by whoever adopts it."""
+    play = os.getpid()
+
+    def in_child() -> None:
+        if os.getppid() == play:
+            die_with(play)
+
+    os.register_at_fork(after_in_child=in_child)
