@@ -46,12 +46,19 @@ class ForkEngine:
     """Forks runs. What it needs on disk is in `directory`, which is its own."""
 
     def __init__(self, directory: Path) -> None:
+        """`directory` is made, in one that all operators with the same runs share."""
+        shutil.rmtree(directory, ignore_errors=True)  # of an earlier process with our id
         self._directory = directory
         self._pair: _Pair | None = None
         self._starting = asyncio.Lock()
         self._count = 0
         self._rest_until = 0.0
         self._closed: list[_Pair] = []
+
+    @property
+    def pids(self) -> frozenset[int]:
+        """Those of the zygotes, ready or not."""
+        return frozenset({self._pair.plays.pid, self._pair.modules.pid} if self._pair else ())
 
     async def warm_up(self, environment: Mapping[str, str]) -> None:
         """Have the zygotes of this environment ready. Raises RunError, also for a while after a failure."""
@@ -72,8 +79,7 @@ class ForkEngine:
         started = time.monotonic()
         self._count += 1
         register = self._directory / str(self._count)
-        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        shutil.rmtree(register, ignore_errors=True)
+        _make(self._directory)
         register.mkdir(mode=0o700)
         zygotes: list[Zygote] = []
         try:
@@ -157,6 +163,15 @@ class ForkEngine:
         for pair in self._closed:
             await asyncio.gather(pair.plays.ended(), pair.modules.ended())
         shutil.rmtree(self._directory, ignore_errors=True)
+
+
+def _make(directory: Path) -> None:
+    """Make our directory, which is named by our process id, and remove those of operators that were killed."""
+    directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for other in directory.parent.iterdir():
+        if not Path("/proc", other.name).exists():
+            shutil.rmtree(other, ignore_errors=True)
+    directory.mkdir(mode=0o700, exist_ok=True)
 
 
 async def _introduced(plays: Zygote, modules: Zygote) -> wire.Message:

@@ -30,6 +30,11 @@ class WarmExecutor(ColdExecutor):
         modules = python_path(environment)
         await self._engine.warm_up(environment | ({"PYTHONPATH": modules} if modules else {}))
 
+    @property
+    def zygotes(self) -> frozenset[int]:
+        """The ids of the processes that runs and their modules are forked from."""
+        return self._engine.pids
+
     async def close(self) -> None:
         """End what runs are forked from, when the last run is over."""
         await self._engine.close()

@@ -12,7 +12,7 @@ from ansible.plugins.action import ActionBase
 from ansible.plugins.loader import connection_loader, module_utils_loader
 from ansible.utils.display import Display
 
-from . import command
+from . import command, shortcuts
 from .eligible import Found, Register
 from .host import Host
 from .lines import Line, Packed, call_of, extended
@@ -110,17 +110,24 @@ class Calls:
         sudoable: bool = True,
     ) -> Any:
         served = self._served
+        if in_data is None and not (connection.become and sudoable) and (done := shortcuts.answer(cmd)):
+            self._show(connection, cmd)
+            return done
         if served is None or served.packed is None or in_data != served.mark:
             return self._stock_command(connection, cmd, in_data=in_data, sudoable=sudoable)
         started = command.parse(cmd, dict(os.environ))
         if started is not None:
-            if not connection._connected:
-                connection._connect()
             result = self._host.run(served.found, served.packed, started, connection.cwd)
             if result is not None:
-                _display.vvv(f"EXEC {cmd}", host=connection._play_context.remote_addr)
+                self._show(connection, cmd)
                 return result
         return self._stock_command(connection, cmd, in_data=served.payload(), sudoable=sudoable)
+
+    @staticmethod
+    def _show(connection: Any, cmd: str) -> None:
+        if not connection._connected:
+            connection._connect()
+        _display.vvv(f"EXEC {cmd}", host=connection._play_context.remote_addr)
 
 
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -189,8 +189,8 @@ def _run(message: wire.Message) -> None:
 
 
 def _import(name: str) -> None:
-    with warnings.catch_warnings(), suppress(ImportError):  # a run that asks for it says what is missing
-        warnings.simplefilter("ignore")
+    quiet = warnings.catch_warnings(record=True)  # nobody has asked for this import
+    with quiet, suppress(ImportError):  # a run that asks for it says what is missing
         importlib.import_module(name)
 
 

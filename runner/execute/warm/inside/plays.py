@@ -13,7 +13,7 @@ from ansible import __file__ as ansible_file
 from ansible.cli.playbook import PlaybookCLI
 from ansible.release import __version__
 
-from . import preload, wire
+from . import preload, waiting, wire
 from .calls import Calls
 from .eligible import Register
 from .files import changed
@@ -29,6 +29,7 @@ class Plays:
     def __init__(self, register: Path) -> None:
         """`register` is a directory in which runs leave for later ones what they found out about modules."""
         preload.preload()
+        waiting.install()
         self._line = line()
         self._register = Register(register, os.path.dirname(ansible_file))
         self._files = preload.files()

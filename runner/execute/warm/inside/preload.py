@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import atexit
 import os
 import secrets
@@ -9,6 +10,8 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
+from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
 
 from ansible import cli
@@ -21,10 +24,11 @@ from ansible.utils import vars as ids
 from ansible.utils.collection_loader import AnsibleCollectionConfig
 from ansible.utils.display import Display
 
+from . import command
 from .files import Stat, imported, stat
 from .ofrun import ANSIBLE
 
-_ALL_OF = ("connection", "shell", "become", "inventory", "vars", "cache", "strategy", "filter", "test")
+_ALL_OF = ("callback", "connection", "shell", "become", "inventory", "vars", "cache", "strategy", "filter", "test")
 _ACTIONS = ("kubernetes.core.k8s", "kubernetes.core.k8s_info", "ansible.builtin.command", "ansible.builtin.normal")
 _TOUCHED = ("ansible.builtin", "kubernetes.core")
 _CONFIGURATIONS = ("~/.ansible.cfg", "/etc/ansible/ansible.cfg")
@@ -35,12 +39,45 @@ def preload() -> None:
     loader.init_plugin_loader()
     cli.init_plugin_loader = lambda _places=None: None  # it is done, and warns when done twice
     for kind in _ALL_OF:
-        list(getattr(loader, f"{kind}_loader").all(class_only=True))
+        _preload_all(getattr(loader, f"{kind}_loader"))
+    _preload_options_of_callback()
+    command.shell_sets()
     for name in _ACTIONS:
         loader.action_loader.get(name, class_only=True)
     for name in _TOUCHED:
         with suppress(Exception):
             loader._get_collection_metadata(name)
+
+
+def _preload_all(plugins: Any) -> None:
+    """Ansible's own plugins of one type: those of users may read the environment when they are imported."""
+    configured, plugins.config = plugins.config, []
+    try:
+        list(plugins.all(class_only=True))
+    finally:
+        plugins.config = configured
+        plugins._paths = loader.PATH_CACHE[plugins.class_name] = None
+        plugins._plugin_path_cache.clear()
+        plugins._searched_paths.clear()
+
+
+def _preload_options_of_callback() -> None:
+    """The options of ansible-runner's callback, which has to be imported by each run for itself."""
+    package = find_spec("ansible_runner")
+    for place in (package and package.submodule_search_locations) or ():
+        path = f"{place}/display_callback/callback/awx_display.py"
+        with suppress(OSError):
+            stated = ModuleType("awx_display")
+            stated.DOCUMENTATION = _documentation(path)  # type: ignore[attr-defined]
+            loader.callback_loader._load_config_defs("awx_display", stated, path)
+
+
+def _documentation(path: str) -> str:
+    with open(path, encoding="utf-8") as file:
+        for statement in ast.parse(file.read()).body:
+            if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "DOCUMENTATION":
+                return str(ast.literal_eval(statement.value))
+    return ""
 
 
 def files() -> list[Stat]:

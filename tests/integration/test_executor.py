@@ -1,4 +1,4 @@
-"""The cold executor with real Ansible and no cluster: each ending of a run, and that nothing outlives it."""
+"""Both executors with real Ansible and no cluster: each ending of a run, and that nothing outlives it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,10 @@ from uuid import uuid4
 import pytest
 
 from runner.errors import RunError
-from runner.execute.process import ColdExecutor
 from runner.execute.run import Ending, Event, Outcome, Run
+from runner.execute.warm.executor import WarmExecutor
 from runner.objects import GroupVersionKind, ObjectKey
-from runner.watches import Content
+from runner.watches import Content, Engine
 
 KEY = ObjectKey(GroupVersionKind("cache.example.com", "v1", "Memcached"), "default", "one")
 PATIENCE = 20.0
@@ -29,11 +29,14 @@ PATIENCE = 20.0
 class Bench:
     """An executor with a directory for its runs and one for playbooks; it marks every process of its runs."""
 
-    def __init__(self, directory: Path, environment: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, directory: Path, engine: Engine = Engine.COLD, environment: dict[str, str] | None = None
+    ) -> None:
         self.directory = directory
         self.marker = uuid4().hex
         self.environment = {"RUN_MARKER": self.marker, "ANSIBLE_LOCALHOST_WARNING": "False"} | (environment or {})
-        self.executor = ColdExecutor(directory / "runner", self.environment)
+        self.engine = engine
+        self.executor = WarmExecutor(directory / "runner", self.environment)
         self.events: list[Event] = []
 
     @property
@@ -45,7 +48,15 @@ class Bench:
         playbook = self.directory / f"{uuid4().hex}.yml"
         indented = tasks.strip("\n").replace("\n", "\n    ")
         playbook.write_text(f"- hosts: localhost\n  gather_facts: false\n  tasks:\n    {indented}\n")
-        run = Run(str(time.time_ns()), KEY, "uid", Content(playbook, is_role=False), {}, "kubeconfig text")
+        run = Run(
+            str(time.time_ns()),
+            KEY,
+            "uid",
+            Content(playbook, is_role=False),
+            {},
+            "kubeconfig text",
+            engine=self.engine,
+        )
         return replace(run, **({"verbosity": 0} | changes))
 
     async def run(self, tasks: str, **changes: Any) -> Outcome:
@@ -53,7 +64,10 @@ class Bench:
 
     def processes(self) -> list[int]:
         """Every process of every run of this bench that is alive, wherever it went."""
-        return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and self._ours(entry)]
+        found = {
+            int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and self._ours(entry)
+        }
+        return sorted(found - self.executor.zygotes)
 
     def _ours(self, process: Path) -> bool:
         try:
@@ -65,9 +79,26 @@ class Bench:
         return (self.run_directory / "artifacts/latest" / name).read_text()
 
 
+Benches = Callable[..., Bench]
+
+
+@pytest.fixture(params=[Engine.COLD, Engine.WARM])
+async def benches(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Benches]:
+    """Makes benches in this test's directory, for runs with more environment than is usual."""
+    made: list[Bench] = []
+
+    def make(**environment: str) -> Bench:
+        made.append(Bench(tmp_path, request.param, environment))
+        return made[-1]
+
+    yield make
+    for bench in made:
+        await bench.executor.close()
+
+
 @pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
+def bench(benches: Benches) -> Bench:
+    return benches()
 
 
 async def until(condition: Callable[[], object]) -> None:
@@ -128,12 +159,12 @@ async def test_the_command_is_the_one_the_go_operator_leads_to(bench: Bench) -> 
     assert command["env"]["KUBECONFIG"] == command["env"]["K8S_AUTH_KUBECONFIG"] == f"{directory}/kubeconfig"
 
 
-async def test_a_role_runs_from_wherever_it_is(tmp_path: Path) -> None:
+async def test_a_role_runs_from_wherever_it_is(tmp_path: Path, benches: Benches) -> None:
     role, other = tmp_path / "roles/web", tmp_path / "others/helper"
     for path, tasks in ((role, "- include_role: {name: helper}"), (other, "- debug: {msg: 'helped {{ size }}'}")):
         (path / "tasks").mkdir(parents=True)
         (path / "tasks/main.yml").write_text(tasks)
-    bench = Bench(tmp_path, {"ANSIBLE_ROLES_PATH": str(other.parent)})
+    bench = benches(ANSIBLE_ROLES_PATH=str(other.parent))
     outcome = await bench.run("", content=Content(role, is_role=True), gather_facts=False, extra_vars={"size": 3})
 
     assert outcome.succeeded
@@ -260,14 +291,14 @@ async def test_a_sink_that_raises_ends_nothing(bench: Bench) -> None:
     assert outcome.succeeded
 
 
-async def test_asking_for_a_requeue_does_not_stop_the_run(tmp_path: Path) -> None:
+async def test_asking_for_a_requeue_does_not_stop_the_run(tmp_path: Path, benches: Benches) -> None:
     (tmp_path / "library").mkdir()
     (tmp_path / "library/requeue_after.py").write_text(
         "from ansible.module_utils.basic import AnsibleModule\n"
         "module = AnsibleModule({'time': {'type': 'str'}})\n"
         "module.exit_json(changed=False, period=module.params['time'])\n"
     )
-    outcome = await Bench(tmp_path).run("- requeue_after: {time: 1m30s}\n- debug:")
+    outcome = await benches().run("- requeue_after: {time: 1m30s}\n- debug:")
 
     assert outcome.succeeded
     assert outcome.requeue_after == 90.0
@@ -323,14 +354,14 @@ async def test_cancelled_at_any_moment_a_run_leaves_nothing(bench: Bench) -> Non
 OPERATOR = """
 import asyncio, sys
 from pathlib import Path
-from runner.execute.process import ColdExecutor
 from runner.execute.run import Run
+from runner.execute.warm.executor import WarmExecutor
 from runner.objects import GroupVersionKind, ObjectKey
-from runner.watches import Content
-directory, playbook = map(Path, sys.argv[1:])
+from runner.watches import Content, Engine
+directory, playbook = map(Path, sys.argv[1:3])
 key = ObjectKey(GroupVersionKind("cache.example.com", "v1", "Memcached"), "default", "one")
-run = Run("killed", key, "uid", Content(playbook, is_role=False), {}, "kubeconfig text")
-asyncio.run(ColdExecutor(directory).run(run, lambda *_: None))
+run = Run("killed", key, "uid", Content(playbook, is_role=False), {}, "kubeconfig text", engine=Engine(sys.argv[3]))
+asyncio.run(WarmExecutor(directory).run(run, lambda *_: None))
 """
 
 
@@ -339,7 +370,7 @@ async def test_the_runs_of_a_killed_operator_end_and_the_next_one_waits_for_that
     stubborn = f"- shell: |\n    trap '' TERM; touch {started}; while :; do sleep 1; done"
     playbook = bench.a_run(stubborn).content.path
     operator = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", OPERATOR, str(bench.directory / "runner"), str(playbook)),
+        *(sys.executable, "-c", OPERATOR, str(bench.directory / "runner"), str(playbook), bench.engine),
         env={**os.environ, **bench.environment},
     )
     await until(started.exists)
@@ -348,8 +379,9 @@ async def test_the_runs_of_a_killed_operator_end_and_the_next_one_waits_for_that
     assert len(bench.processes()) > 1
 
     left: list[int] = []
-    next_executor = ColdExecutor(bench.directory / "runner")
+    next_executor = WarmExecutor(bench.directory / "runner")
     outcome = await next_executor.run(bench.a_run("- debug:"), lambda *_: left.extend(bench.processes()))
+    await next_executor.close()
 
     assert outcome.succeeded
     assert left == []
@@ -395,8 +427,8 @@ async def test_secrets_are_no_arguments(bench: Bench) -> None:
     assert "hunter2" not in " ".join(command["command"])
 
 
-async def test_a_run_that_cannot_start_says_what_to_do(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, {"ANSIBLE_INVENTORY": str(tmp_path / "missing")})
+async def test_a_run_that_cannot_start_says_what_to_do(tmp_path: Path, benches: Benches) -> None:
+    bench = benches(ANSIBLE_INVENTORY=str(tmp_path / "missing"))
 
     with pytest.raises(RunError, match=r"ANSIBLE_INVENTORY names .*missing"):
         await bench.run("- debug:")
@@ -413,7 +445,7 @@ async def test_forgetting_an_object_removes_its_directory_and_the_parents_it_emp
     await bench.run("- meta: noop")
     await bench.executor.forget(KEY)
 
-    assert list((bench.directory / "runner").iterdir()) == []
+    assert {path.name for path in (bench.directory / "runner").iterdir()} <= {".warm"}
 
 
 async def test_forgetting_waits_for_the_run(bench: Bench) -> None:
