@@ -76,7 +76,7 @@ class Register:
             for member in archive.namelist():
                 content = archive.read(member)
                 file = self._file(member)
-                if member in _MADE_UP or _is_upper_package(content, file):
+                if member in _MADE_UP or _is_upper_package(member, content, file):
                     continue
                 if member == _RESPAWN or file is None or not _holds(file, content):
                     return Found("", {}, files)  # respawn would look for the payload
@@ -98,9 +98,13 @@ class Register:
         return "/".join([package.__path__[0], *parts[3:]])
 
 
-def _is_upper_package(content: bytes, file: str | None) -> bool:
+def _is_upper_package(member: str, content: bytes, file: str | None) -> bool:
     """Nothing that is only there so that what is below can be imported."""
-    return not content and (file is None or not os.path.exists(file) or _holds(file, content))
+    return (
+        member.endswith("/__init__.py")
+        and not content
+        and (file is None or not os.path.exists(file) or _holds(file, content))
+    )
 
 
 def _holds(file: str, content: bytes) -> bool:

@@ -1,0 +1,224 @@
+"""The warm engine with real Ansible: what it forks from, what it notices, and what becomes of a run when parts die."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from runner.errors import RunError
+from runner.execute.run import Outcome, Run
+from runner.execute.warm.executor import WarmExecutor
+from runner.execute.warm.inside.supervisor import descendants
+from runner.objects import GroupVersionKind, ObjectKey
+from runner.watches import Content, Engine
+
+KEY = ObjectKey(GroupVersionKind("cache.example.com", "v1", "Memcached"), "default", "one")
+PATIENCE = 30.0
+
+
+class Warm:
+    """A warm executor, with a directory for playbooks and what they write."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.executor = WarmExecutor(directory / "runner", {"ANSIBLE_LOCALHOST_WARNING": "False"})
+
+    def a_run(self, tasks: str, **changes: Any) -> Run:
+        playbook = self.directory / f"{uuid4().hex}.yml"
+        indented = tasks.strip("\n").replace("\n", "\n    ")
+        playbook.write_text(f"- hosts: localhost\n  gather_facts: false\n  tasks:\n    {indented}\n")
+        run = Run(str(time.time_ns()), KEY, "uid", Content(playbook, is_role=False), {}, "kubeconfig", verbosity=0)
+        return replace(run, **changes)
+
+    async def run(self, tasks: str, **changes: Any) -> Outcome:
+        return await self.executor.run(self.a_run(tasks, **changes), lambda *_: None)
+
+    @property
+    def plays(self) -> int:
+        """The process that plays are forked from."""
+        return self._zygote("plays")
+
+    @property
+    def modules(self) -> int:
+        """The process that modules are forked from."""
+        return self._zygote("modules")
+
+    def _zygote(self, kind: str) -> int:
+        for pid in self.executor.zygotes:
+            if kind in Path(f"/proc/{pid}/cmdline").read_text().split("\0"):
+                return pid
+        raise LookupError(kind)
+
+    def artifact(self, name: str) -> str:
+        return (
+            self.directory / "runner/cache.example.com/v1/Memcached/default/one/artifacts/latest" / name
+        ).read_text()
+
+
+@pytest.fixture
+async def warm(tmp_path: Path) -> AsyncIterator[Warm]:
+    warm = Warm(tmp_path)
+    await warm.executor.warm_up()
+    yield warm
+    await warm.executor.close()
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not condition():  # noqa: ASYNC110  (what is waited for happens in other processes)
+            await asyncio.sleep(0.01)
+
+
+async def test_a_run_says_that_it_was_warm(warm: Warm) -> None:
+    outcome = await warm.run("- debug:")
+    assert (outcome.succeeded, outcome.engine, outcome.why_cold) == (True, Engine.WARM, "")
+    assert warm.artifact("engine") == "warm"
+
+
+async def test_a_run_may_ask_to_be_cold(warm: Warm) -> None:
+    outcome = await warm.run("- debug:", engine=Engine.COLD)
+    assert (outcome.succeeded, outcome.engine, outcome.why_cold) == (True, Engine.COLD, "")
+
+
+async def test_one_that_cannot_be_warm_is_cold_and_says_why(warm: Warm) -> None:
+    await warm.run("- debug:")
+    project = warm.directory / "runner/cache.example.com/v1/Memcached/default/one/project"
+    (project / "ansible.cfg").touch()
+    outcome = await warm.run("- debug:")
+    assert (outcome.succeeded, outcome.engine) == (True, Engine.COLD)
+    assert "ansible.cfg" in outcome.why_cold
+    assert warm.artifact("engine") == f"cold: {outcome.why_cold}"
+
+
+async def test_unless_it_must_not_be_cold(warm: Warm) -> None:
+    await warm.run("- debug:")
+    project = warm.directory / "runner/cache.example.com/v1/Memcached/default/one/project"
+    (project / "ansible.cfg").touch()
+    with pytest.raises(RunError, match=r"cannot be warm.*ansible\.cfg"):
+        await warm.run("- debug:", engine=Engine.WARM)
+
+
+async def test_modules_are_forked_and_not_started(warm: Warm) -> None:
+    outcome = await warm.run(
+        "- command: cat /proc/self/stat\n  register: it\n- set_stats: {data: {stat: '{{ it.stdout }}'}}"
+    )
+    assert outcome.succeeded
+    module = "- stat: {path: /}\n- copy: {content: x, dest: '{{ playbook_dir }}/x'}\n- file: {path: '{{ playbook_dir }}/x', state: absent}"
+    before = time.monotonic()
+    assert (await warm.run(module)).succeeded
+    seconds = time.monotonic() - before
+    cold = time.monotonic()
+    assert (await warm.run(module, engine=Engine.COLD)).succeeded
+    assert seconds < (time.monotonic() - cold) / 2
+
+
+async def test_a_killed_zygote_of_plays_is_replaced(warm: Warm) -> None:
+    os.kill(warm.plays, signal.SIGKILL)
+    outcome = await warm.run("- debug:")
+    assert (outcome.succeeded, outcome.engine) == (True, Engine.WARM)
+
+
+async def test_a_killed_zygote_of_modules_is_replaced(warm: Warm) -> None:
+    os.kill(warm.modules, signal.SIGKILL)
+    outcome = await warm.run("- ping:")
+    assert (outcome.succeeded, outcome.engine) == (True, Engine.WARM)
+
+
+@pytest.mark.parametrize("zygote", ["plays", "modules"])
+async def test_a_run_outlives_the_zygotes_it_came_from(warm: Warm, zygote: str) -> None:
+    begun, go_on = warm.directory / "begun", warm.directory / "go-on"
+    tasks = f"- file: {{path: {begun}, state: touch}}\n- wait_for: {{path: {go_on}, sleep: 1}}\n- ping:"
+    run = asyncio.create_task(warm.run(tasks))
+    await until(begun.exists)
+    os.kill(getattr(warm, zygote), signal.SIGKILL)
+    go_on.touch()
+    assert (await run).succeeded
+
+
+def family(zygote: int) -> list[int]:
+    return descendants(zygote)
+
+
+HANGING = "- shell: echo x >> {ledger}; touch {begun}; sleep 1000"
+
+
+@pytest.mark.parametrize("which", ["supervisor", "play", "worker", "host", "module"])
+async def test_a_run_that_loses_a_process_fails_once_and_leaves_nothing(warm: Warm, which: str) -> None:
+    """The task ran once, the object can be run again, and every process of the run is gone."""
+    ledger, begun = warm.directory / "ledger", warm.directory / "begun"
+    run = asyncio.create_task(warm.run(HANGING.format(ledger=ledger, begun=begun)))
+    await until(begun.exists)
+    plays, modules = family(warm.plays), family(warm.modules)
+    victim = {
+        "supervisor": plays[0],
+        "play": plays[1],
+        "worker": plays[2],
+        "host": modules[0],
+        "module": modules[1],
+    }
+    os.kill(victim[which], signal.SIGKILL)
+    async with asyncio.timeout(PATIENCE):
+        outcome = await run
+    await until(lambda: not family(warm.plays) and not family(warm.modules))
+    assert not outcome.succeeded
+    assert ledger.read_text() == "x\n"
+    assert (await warm.run("- ping:")).succeeded
+
+
+async def test_what_a_module_leaves_behind_ends_with_the_run(warm: Warm) -> None:
+    left = warm.directory / "left"
+    outcome = await warm.run(
+        f"- shell: setsid sh -c 'echo $$ > {left}; exec sleep 1000' > /dev/null 2>&1 &\n- wait_for: {{path: {left}}}"
+    )
+    assert outcome.succeeded
+    assert not Path(f"/proc/{left.read_text().strip()}").exists()
+
+
+async def test_a_module_that_crashes_takes_down_itself_only(warm: Warm) -> None:
+    outcome = await warm.run(
+        "- command: 'true'\n  environment: {A: b}\n- shell: kill -SEGV $PPID\n  ignore_errors: true\n  register: crash\n"
+        "- ping:\n- set_stats: {data: {rc: '{{ crash.rc }}'}}"
+    )
+    assert outcome.succeeded
+    assert outcome.data["rc"] in (139, "139")
+
+
+async def test_runs_do_not_see_each_others_environment(warm: Warm) -> None:
+    tasks = "- command: printenv ONLY_ONE\n  environment: {ONLY_ONE: here}\n- command: printenv ONLY_ONE\n  register: other\n  failed_when: other.rc == 0"
+    assert (await warm.run(tasks)).succeeded
+    assert (
+        await warm.run("- command: printenv ONLY_ONE\n  register: other\n  failed_when: other.rc == 0")
+    ).succeeded
+
+
+async def test_no_descriptor_of_the_engine_is_seen_by_a_module(warm: Warm) -> None:
+    shown = "- command: ls -l /proc/self/fd\n  register: fds\n- set_stats: {data: {fds: '{{ fds.stdout_lines }}'}}"
+    warm_ones = (await warm.run(shown)).data["fds"]
+    cold_ones = (await warm.run(shown, engine=Engine.COLD)).data["fds"]
+    assert len(warm_ones) == len(cold_ones)
+
+
+async def test_many_runs_leave_nothing(warm: Warm) -> None:
+    async def state() -> tuple[int, int, int]:
+        await until(lambda: not family(warm.plays) and not family(warm.modules))
+        descriptors = sum(
+            len(list(Path(f"/proc/{pid}/fd").iterdir())) for pid in (os.getpid(), *warm.executor.zygotes)
+        )
+        temporary = len(list((warm.directory / "runner/.tmp").rglob("*")))
+        return descriptors, temporary, len(list((warm.directory / "runner/.warm").rglob("*.json")))
+
+    for _ in range(3):
+        await warm.run("- ping:\n- command: 'true'")
+    before = await state()
+    for _ in range(20):
+        await warm.run("- ping:\n- command: 'true'")
+    assert await state() == before

@@ -1,0 +1,40 @@
+"""Which runs the warm engine takes, and which of them can share zygotes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from runner.execute.warm import covered
+
+PLAYBOOK = str(Path(sys.executable).with_name("ansible-playbook"))
+
+
+def test_a_plain_run_is_taken(tmp_path: Path) -> None:
+    assert covered.refused([PLAYBOOK, "play.yml"], tmp_path) == ""
+
+
+def test_another_ansible_is_not(tmp_path: Path) -> None:
+    assert "/usr/bin/ansible-playbook" in covered.refused(["/usr/bin/ansible-playbook", "play.yml"], tmp_path)
+
+
+def test_an_ansible_cfg_beside_the_run_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ANSIBLE_CONFIG", raising=False)
+    (tmp_path / "ansible.cfg").touch()
+    assert "ansible.cfg" in covered.refused([PLAYBOOK, "play.yml"], tmp_path)
+
+
+@pytest.mark.parametrize("name", ["KUBECONFIG", "TMPDIR", "ANSIBLE_ROLES_PATH", "ANSIBLE_CACHE_PLUGIN_CONNECTION"])
+def test_what_belongs_to_one_run_does_not_keep_it_from_sharing(name: str) -> None:
+    assert covered.key({"HOME": "/root", name: "one"}) == covered.key({"HOME": "/root", name: "two"})
+
+
+@pytest.mark.parametrize("name", ["ANSIBLE_FORKS", "ANSIBLE_COLLECTIONS_PATH", "PYTHONPATH", "HOME", "ANYTHING"])
+def test_any_other_difference_does(name: str) -> None:
+    assert covered.key({name: "one"}) != covered.key({name: "two"})
+
+
+def test_the_order_of_the_environment_does_not_matter() -> None:
+    assert covered.key({"A": "1", "B": "2"}) == covered.key({"B": "2", "A": "1"})
