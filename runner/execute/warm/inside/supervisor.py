@@ -143,7 +143,9 @@ def _exit_code(status: int) -> int:
 
 def end_all(child: int) -> int:
     """End every descendant; the code of `child`, if it was among them."""
-    code = 0
+    code = _reap(child, 0)
+    if none_left():
+        return code
     deadline = time.monotonic() + GRACE
     _signal_all(_SIGTERM)
     pause = 0.002
