@@ -24,6 +24,7 @@ from runner.errors import RunError
 from runner.execute import artifacts, inputs, outcome
 from runner.execute.child import Child
 from runner.execute.console import Console
+from runner.execute.discovery import Discovery
 from runner.execute.lock import locked
 from runner.execute.run import Ending, Outcome, Run, Sink
 from runner.execute.rundir import RunDirectory
@@ -85,6 +86,7 @@ class ColdExecutor:
         self._console = console
         self._children: WeakSet[Child] = WeakSet()
         self._until = math.inf
+        self._discovery = Discovery()
 
     async def run(self, run: Run, sink: Sink) -> Outcome:
         """See `Executor.run`. Raises RunError when the run could not be prepared or started."""
@@ -167,6 +169,7 @@ class ColdExecutor:
     def _prepare(self, run: Run, directory: RunDirectory) -> Prepared:
         environment = {**os.environ, **self._environment}
         playbook = inputs.write_inputs(directory, run, environment)
+        self._discovery.give(directory.temporary, run.kubeconfig)
         try:
             runner = self._init_runner(run, directory, playbook, environment)
             config = runner.config
@@ -216,6 +219,7 @@ class ColdExecutor:
         """Everything after the last process; a failure here is logged, for what the run did is done."""
         status = _STATUS.get(ending) or ("successful" if code == 0 else "failed")
         try:
+            self._discovery.take(prepared.directory.temporary)
             inputs.remove_inputs(prepared.directory, prepared.playbook)
             prepared.runner.status_callback(status)
             artifacts.finish(prepared.artifacts, status, code)

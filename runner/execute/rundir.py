@@ -18,7 +18,8 @@ from runner.objects import ObjectKey
 
 _LONGEST_NAME = 255
 _ATTEMPTS = 10
-_DISCOVERY = "k8srcp-*.json"  # as kubernetes.core names its cache
+DISCOVERY = "k8srcp-*.json"
+"""As kubernetes.core names the files in which it keeps what it knows of the API."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ class RunDirectory:
         for path in self.temporary.iterdir():
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path, ignore_errors=True)
-            elif not path.match(_DISCOVERY):
+            elif not path.match(DISCOVERY):
                 path.unlink(missing_ok=True)
 
     def _levels(self) -> Iterator[Path]:
