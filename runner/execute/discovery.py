@@ -1,8 +1,8 @@
 """What kubernetes.core has found out about the cluster's API, handed on from one object's runs to another's.
 
-It keeps that in a file in TMPDIR, named by the server's URL, and the URL of our proxy says whose run it is: each new
-object would ask the API server for everything again. The content is the same for all. Should the file be named
-otherwise one day, it is not found, and all is asked for again.
+It keeps that in a file in TMPDIR named by the server's URL. That of our proxy says whose run it is, so each
+new object would ask the API server for everything again, though the content is the same for all. Should the file
+be named otherwise one day, it is not found, and all is asked for again.
 """
 
 from __future__ import annotations

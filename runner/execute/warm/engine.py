@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import socket
 import time
 from collections.abc import Mapping, Sequence
@@ -30,7 +29,6 @@ class _Pair:
     key: str
     plays: Zygote
     modules: Zygote
-    register: Path
 
     @property
     def alive(self) -> bool:
@@ -39,19 +37,16 @@ class _Pair:
     def close(self) -> None:
         self.plays.close()
         self.modules.close()
-        shutil.rmtree(self.register, ignore_errors=True)
 
 
 class ForkEngine:
-    """Forks runs. What it needs on disk is in `directory`, which is its own."""
+    """Forks runs."""
 
     def __init__(self, directory: Path) -> None:
-        """`directory` is made, in one that all operators with the same runs share."""
-        shutil.rmtree(directory, ignore_errors=True)  # of an earlier process with our id
+        """`directory` is where the zygotes are started: one without an ansible.cfg."""
         self._directory = directory
         self._pair: _Pair | None = None
         self._starting = asyncio.Lock()
-        self._count = 0
         self._rest_until = 0.0
         self._closed: list[_Pair] = []
 
@@ -77,24 +72,20 @@ class ForkEngine:
 
     async def _start(self, key: str, environment: Mapping[str, str]) -> _Pair:
         started = time.monotonic()
-        self._count += 1
-        register = self._directory / str(self._count)
-        _make(self._directory)
-        register.mkdir(mode=0o700)
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         zygotes: list[Zygote] = []
         try:
             for kind in ("plays", "modules"):
-                zygotes.append(Zygote.start(kind, register, environment))  # noqa: PERF401  (each one to be closed)
+                zygotes.append(Zygote.start(kind, self._directory, environment))  # noqa: PERF401  (each one to be closed)
             plays, modules = zygotes
             async with asyncio.timeout(READY_WITHIN):
                 ready = await _introduced(plays, modules)
         except BaseException:
             for zygote in zygotes:
                 zygote.close()
-            shutil.rmtree(register, ignore_errors=True)
             raise
         _log.info("Warm", ansible=ready["version"], seconds=round(time.monotonic() - started, 3))
-        return _Pair(key, plays, modules, register)
+        return _Pair(key, plays, modules)
 
     async def start(
         self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str], lock: int, until: float
@@ -162,16 +153,6 @@ class ForkEngine:
         self._let_go()
         for pair in self._closed:
             await asyncio.gather(pair.plays.ended(), pair.modules.ended())
-        shutil.rmtree(self._directory, ignore_errors=True)
-
-
-def _make(directory: Path) -> None:
-    """Make our directory, which is named by our process id, and remove those of operators that were killed."""
-    directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for other in directory.parent.iterdir():
-        if not Path("/proc", other.name).exists():
-            shutil.rmtree(other, ignore_errors=True)
-    directory.mkdir(mode=0o700, exist_ok=True)
 
 
 async def _introduced(plays: Zygote, modules: Zygote) -> wire.Message:

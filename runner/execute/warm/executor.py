@@ -22,7 +22,7 @@ class WarmExecutor(ColdExecutor):
         self, runner_dir: Path, environment: Mapping[str, str] | None = None, *, console: Console | None = None
     ) -> None:
         super().__init__(runner_dir, environment, console=console)
-        self._engine = ForkEngine(runner_dir.absolute() / ".warm" / str(os.getpid()))
+        self._engine = ForkEngine(runner_dir.absolute())
 
     async def warm_up(self) -> None:
         """Start what runs are forked from, so that the first run finds it. Raises RunError if that fails."""

@@ -24,7 +24,7 @@ spec = importlib.util.spec_from_file_location(
 )
 sys.modules[spec.name] = importlib.util.module_from_spec(spec)
 from {_PACKAGE}.start import start
-start(sys.argv[2], int(sys.argv[3]), sys.argv[4])
+start(sys.argv[2], int(sys.argv[3]))
 """
 READY_WITHIN = 120.0
 """Seconds; two are usual."""
@@ -42,11 +42,11 @@ class Zygote:
 
     @classmethod
     def start(cls, kind: str, directory: Path, environment: Mapping[str, str]) -> Zygote:
-        """Start a zygote of this kind; `ready` is done when it may be asked. Raises RunError."""
+        """Start a zygote of this kind, in `directory`; `ready` is done when it may be asked. Raises RunError."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             process = subprocess.Popen(
-                [sys.executable, "-c", _START, str(_INSIDE), kind, str(theirs.fileno()), str(directory)],
+                [sys.executable, "-c", _START, str(_INSIDE), kind, str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 cwd=directory,

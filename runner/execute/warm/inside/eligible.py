@@ -1,21 +1,22 @@
 """Whether the module zygote may run a module: only if what it imports is what a payload of Ansible's would hold.
 
-Ansible's own payload is made once for each module and looked into; what was found is kept on disk for later runs,
-with the files it was found in, and holds while these are as they were.
+Ansible's own payload is made once for each module and looked into; what was found is told to the zygote for later
+runs, with the files it was found in, and holds while these are as they were.
 """
 
 from __future__ import annotations
 
-import hashlib
 import io
-import json
 import os
+import socket
 import sys
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from . import wire
 from .files import Stat, changed, stat
 
 Build = Callable[[str, zipfile.ZipFile], str]
@@ -42,28 +43,31 @@ NOT = Found("", {}, {})
 
 
 class Register:
-    """What is known of modules, in a directory that all runs of an engine share."""
+    """What is known of modules: the zygote's, and in each run that is forked from it a copy that tells it more."""
 
-    def __init__(self, directory: Path, ansible: str) -> None:
+    def __init__(self, ansible: str) -> None:
         """`ansible` is the directory of the package."""
-        self._directory = directory
         self._ansible = ansible
+        self._known: dict[str, Found] = {}
+        self._told, self._tell = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._told.setblocking(False)
+        self._tell.setblocking(False)
+
+    def learn(self) -> None:
+        """In the zygote: take in what runs have found out."""
+        with suppress(BlockingIOError):
+            while message := wire.receive(self._told):
+                for key, found in message[0].items():
+                    self._known[key] = Found(**found)
 
     def find(self, path: str, utils: list[str], build: Build) -> Found:
         """What the module in the file `path` is, when module_utils are looked for in `utils` first."""
-        key = hashlib.sha256("\0".join((path, *utils)).encode()).hexdigest()
-        record = self._directory / f"{key}.json"
-        try:
-            known = json.loads(record.read_bytes())
-            found = Found(known["name"], known["collections"], known["files"])
-            if not changed(found.files.values()):
-                return found
-        except FileNotFoundError:
-            pass
-        found = self._look(path, build)
-        part = record.with_suffix(f".{os.getpid()}")
-        part.write_text(json.dumps(asdict(found)))
-        part.replace(record)
+        key = "\0".join((path, *utils))
+        found = self._known.get(key)
+        if found is None or changed(found.files.values()):
+            found = self._known[key] = self._look(path, build)
+            with suppress(OSError):  # nobody has taken in for a while what there is
+                wire.send(self._tell, {key: asdict(found)})
         return found
 
     def _look(self, path: str, build: Build) -> Found:

@@ -6,7 +6,6 @@ import atexit
 import os
 import socket
 import threading
-from pathlib import Path
 from typing import NoReturn
 
 from ansible import __file__ as ansible_file
@@ -26,12 +25,11 @@ from .supervisor import adopt, die_with, let_go_of_output, supervise
 class Plays:
     """The program of the run zygote's fork server."""
 
-    def __init__(self, register: Path) -> None:
-        """`register` is a directory in which runs leave for later ones what they found out about modules."""
+    def __init__(self) -> None:
         preload.preload()
         waiting.install()
         self._line = line()
-        self._register = Register(register, os.path.dirname(ansible_file))
+        self._register = Register(os.path.dirname(ansible_file))
         self._files = preload.files()
 
     def ready(self) -> wire.Message:
@@ -41,6 +39,7 @@ class Plays:
         """Nothing concerns us."""
 
     def refuses(self) -> str:
+        self._register.learn()
         return changed(self._files)
 
     def child(self, message: wire.Message, descriptors: list[int]) -> int:

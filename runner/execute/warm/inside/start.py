@@ -1,4 +1,4 @@
-"""Starts a zygote: `start(<plays|modules>, <line>, <directory>)`."""
+"""Starts a zygote: `start(<plays|modules>, <line>)`."""
 
 from __future__ import annotations
 
@@ -6,23 +6,19 @@ import os
 import signal
 import socket
 import sys
-from pathlib import Path
 
 from .forks import ForkServer, Program
 
 
-def start(kind: str, line: int, directory: str) -> None:
-    """Import what the kind needs, then serve the line (a descriptor) until it ends.
-
-    `directory` is for what runs find out about modules.
-    """
+def start(kind: str, line: int) -> None:
+    """Import what the kind needs, then serve the line (a descriptor) until it ends."""
     _like_a_fresh_python()
     sys.path[:] = [entry for entry in sys.path if entry]
     program: Program
     if kind == "plays":
         from .plays import Plays
 
-        program = Plays(Path(directory))
+        program = Plays()
     else:
         from .modules import Modules
 

@@ -26,7 +26,7 @@ class Site:
         for path, text in ((self.module, "import helper"), (self.util, "value = 1")):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        self.register = Register(directory, str(self.ansible))
+        self.register = Register(str(self.ansible))
         self.built = 0
 
     def payload(self, **members: str) -> Build:
@@ -126,3 +126,14 @@ def make_collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable
         return tmp_path
 
     return make
+
+
+def test_what_a_run_has_found_out_its_zygote_learns(site: Site) -> None:
+    run = os.fork()
+    if not run:
+        site.register.find(str(site.module), [], site.payload())
+        os._exit(0)
+    os.waitpid(run, 0)
+    site.register.learn()
+    assert site.register.find(str(site.module), [], site.payload()).name == NAME
+    assert site.built == 0
