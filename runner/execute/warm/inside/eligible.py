@@ -53,6 +53,11 @@ class Register:
         self._told.setblocking(False)
         self._tell.setblocking(False)
 
+    def close(self) -> None:
+        """Tell and learn nothing more."""
+        self._told.close()
+        self._tell.close()
+
     def learn(self) -> None:
         """In the zygote: take in what runs have found out."""
         with suppress(BlockingIOError):
