@@ -151,7 +151,7 @@ def family(zygote: int) -> list[int]:
 HANGING = "- shell: echo x >> {ledger}; touch {begun}; sleep 1000"
 
 
-@pytest.mark.parametrize("which", ["supervisor", "play", "worker", "host", "module"])
+@pytest.mark.parametrize("which", ["supervisor", "play", "host", "module"])
 async def test_a_run_that_loses_a_process_fails_once_and_leaves_nothing(warm: Warm, which: str) -> None:
     """The task ran once, the object can be run again, and every process of the run is gone."""
     ledger, begun = warm.directory / "ledger", warm.directory / "begun"
@@ -161,7 +161,6 @@ async def test_a_run_that_loses_a_process_fails_once_and_leaves_nothing(warm: Wa
     victim = {
         "supervisor": plays[0],
         "play": plays[1],
-        "worker": plays[2],
         "host": modules[0],
         "module": modules[1],
     }
@@ -172,6 +171,19 @@ async def test_a_run_that_loses_a_process_fails_once_and_leaves_nothing(warm: Wa
     assert not outcome.succeeded
     assert ledger.read_text() == "x\n"
     assert (await warm.run("- ping:")).succeeded
+
+
+async def test_a_worker_that_is_killed_fails_the_run(warm: Warm) -> None:
+    """A task with a timeout has a worker of its own."""
+    ledger, begun = warm.directory / "ledger", warm.directory / "begun"
+    run = asyncio.create_task(warm.run(HANGING.format(ledger=ledger, begun=begun) + "\n  timeout: 900"))
+    await until(begun.exists)
+    os.kill(family(warm.plays)[2], signal.SIGKILL)
+    async with asyncio.timeout(PATIENCE):
+        outcome = await run
+    await until(lambda: not family(warm.plays) and not family(warm.modules))
+    assert not outcome.succeeded
+    assert ledger.read_text() == "x\n"
 
 
 async def test_what_a_module_leaves_behind_ends_with_the_run(warm: Warm) -> None:

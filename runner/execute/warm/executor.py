@@ -36,7 +36,9 @@ class WarmExecutor(ColdExecutor):
         return self._engine.pids
 
     async def close(self) -> None:
-        """End what runs are forked from, when the last run is over."""
+        """End what runs are forked from, and runs that are still under way."""
+        for child in self._children:
+            child.end()
         await self._engine.close()
 
     async def _start(self, run: Run, prepared: Prepared, lock: int) -> Started:

@@ -12,7 +12,7 @@ from ansible import __file__ as ansible_file
 from ansible.cli.playbook import PlaybookCLI
 from ansible.release import __version__
 
-from . import preload, waiting, wire
+from . import here, preload, waiting, wire
 from .calls import Calls
 from .eligible import Register
 from .files import changed
@@ -70,6 +70,7 @@ def _play(
         _become(message, output)
         if line is not None:
             Calls(line, register, Host(host)).install()
+            here.install()
         _die_with_us()
         PlaybookCLI.cli_executor(message["command"])
     except SystemExit as ending:
