@@ -12,9 +12,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 _NAMES = {
-    "uuid": r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b",
+    "uuid": r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![0-9a-f])",
     "ansible-tmp": r"ansible-tmp-\d+\.\d+-\d+-\d+",
-    "ansible-local": r"ansible-local-\d+[a-z0-9_]{8}",
+    "ansible-local": r"ansible-local-\d+[a-z0-9_]{8}(?:/\.?[a-z0-9_]{8}\b)?",
+    "content": r"(?:(?<=^)|(?<=\"))\.[a-z0-9_]{8}(?=$|\")",
+    "play": r"(?:(?<=/project/)|(?<=PLAYBOOK: ))[0-9a-f]{32}\b",
     "payload": r"(?<=_payload_)[a-z0-9_]{8}\b",
     "moduletmp": r"ansible-moduletmp-\d+(?:\.\d+)?-[a-z0-9_]{8}",
     "job": r"\bj\d+\.\d+\b",
@@ -60,7 +62,11 @@ class Normal:
 
     def text(self, text: str) -> str:
         """A text; the result that Ansible shows of a task is read as JSON."""
-        return _RESULT.sub(self._result, text) if " => {" in text else self._plain(text)
+        parts, end = [], 0
+        for found in _RESULT.finditer(text):
+            parts += [self._plain(text[end : found.start()]), self._result(found)]
+            end = found.end()
+        return "".join([*parts, self._plain(text[end:])])
 
     def event(self, event: Mapping[str, Any]) -> Any:
         """An event of ansible-runner: its process and its duration are its own."""

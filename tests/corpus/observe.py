@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ async def observe(
     return Observation(
         outcome=_outcome(outcome, normal, unordered=case.unordered),
         events=unordered(seen) if case.unordered else seen,
-        artifacts=_artifacts(artifacts, normal, unordered_events=case.unordered),
+        artifacts=_artifacts(artifacts, seen, normal, unordered_events=case.unordered),
         files=_files(stage, normal),
         served=served_by(artifacts),
     )
@@ -84,19 +85,19 @@ def _outcome(outcome: Outcome, normal: Normal, *, unordered: bool) -> dict[str, 
     return plain
 
 
-def _artifacts(directory: Path, normal: Normal, *, unordered_events: bool) -> dict[str, Any]:
-    """Every file; those of events in the order of their numbers, as the names in them are numbered."""
+def _artifacts(directory: Path, told: list[Any], normal: Normal, *, unordered_events: bool) -> dict[str, Any]:
+    """Every file. Of an event's, in the order of their numbers, only that it holds what the sink was told."""
     found = {path: entry for path, entry in tree(directory).items() if path not in OWN_ARTIFACTS}
     events = sorted((path for path in found if path.startswith("job_events/")), key=_counter)
-    seen: dict[str, Any] = {}
     stored: list[Any] = []
-    for path in events:
-        event = normal.event(json.loads(found[path].pop("text")))
-        stored.append(event | {"file": normal.value(found[path]), "path": normal.text(path)})
+    for path, event in zip_longest(events, told):
+        entry = found.pop(path or "", {})
+        content = normal.event(json.loads(entry.pop("text", "null")) or {})
+        as_told = {"content": "as told"} if content == event else {"content": content}
+        stored.append({"path": normal.text(path or "none"), **normal.value(entry), **as_told})
     if unordered_events:
-        stored = [{key: value for key, value in event.items() if key != "path"} for event in unordered(stored)]
-    for path in (path for path in found if path not in events):
-        seen[normal.text(path)] = _decoded(path, found[path], normal)
+        stored = unordered([{key: value for key, value in event.items() if key != "path"} for event in stored])
+    seen = {normal.text(path): _decoded(path, entry, normal) for path, entry in found.items()}
     if unordered_events:
         seen["stdout"]["text"] = "\n".join(sorted(seen["stdout"]["text"].split("\n")))
     return {**seen, "job_events/": stored}
