@@ -18,6 +18,15 @@ def tree(directory: Path) -> dict[str, Any]:
     return {str(path.relative_to(directory)): _entry(path) for path in sorted(_walk(directory))}
 
 
+def without_content(files: dict[str, Any], below: str) -> dict[str, Any]:
+    """The same, but of the files below a directory only that they are there."""
+    contents = ("text", "bytes")
+    return {
+        path: {key: value for key, value in entry.items() if not path.startswith(below) or key not in contents}
+        for path, entry in files.items()
+    }
+
+
 def _walk(directory: Path) -> Iterator[Path]:
     for folder, folders, files in os.walk(directory):
         folders[:] = [name for name in folders if name != _COMPILED]

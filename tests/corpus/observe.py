@@ -15,12 +15,13 @@ from runner.watches import Content
 from tests.corpus.case import Case
 from tests.corpus.compare import Observation
 from tests.corpus.executors import OWN_ARTIFACTS, served_by
-from tests.corpus.files import tree
+from tests.corpus.files import tree, without_content
 from tests.corpus.normal import Normal
 from tests.corpus.stage import KEY, Stage
 
 IDENT = "1"
 DEADLINE = 120.0
+KUBECTL_CACHE = ".kube/cache/http/"  # answers of the API server, with their dates
 
 
 async def observe(
@@ -122,6 +123,7 @@ def _files(stage: Stage, normal: Normal) -> dict[str, Any]:
     own = ("artifacts", "latest")
     kept = {name: tree(getattr(stage, name)) for name in ("work", "home", "project", "rundir")}
     kept["rundir"] = {path: entry for path, entry in kept["rundir"].items() if path.split("/")[0] not in own}
+    kept["home"] = without_content(kept["home"], KUBECTL_CACHE)
     kept["tmp"] = tree(stage.runner / ".tmp")
     seen: dict[str, Any] = normal.value(kept)
     return seen
