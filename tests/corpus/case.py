@@ -44,11 +44,6 @@ class Case:
     covered: str = "warm"
 
     @property
-    def directory(self) -> Path:
-        """Where the files of the case are."""
-        return CASES / self.name
-
-    @property
     def is_role(self) -> bool:
         return self.content.startswith("roles/")
 
