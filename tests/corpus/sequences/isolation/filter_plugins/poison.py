@@ -57,8 +57,8 @@ def poison(value, way):
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])
     os.open(os.devnull, os.O_RDONLY)
     os.set_inheritable(os.open("/etc/passwd", os.O_RDONLY), True)
-    tempfile.mkstemp(prefix="poisoned-")
-    tempfile.tempdir = "/poisoned"
+    tempfile.mkdtemp(prefix="poisoned-", dir=os.environ["TMPDIR"])
+    tempfile.tempdir = "/var/tmp"
     random.seed(42)
     locale.setlocale(locale.LC_ALL, "C")
     decimal.getcontext().prec = 5
