@@ -1,0 +1,1 @@
+raise ImportError("this file cannot be imported")

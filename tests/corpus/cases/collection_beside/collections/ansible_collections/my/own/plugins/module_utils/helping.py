@@ -1,0 +1,2 @@
+def help_with(word):
+    return "collection util %s" % word

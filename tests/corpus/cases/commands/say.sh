@@ -1,0 +1,2 @@
+#!/bin/sh
+echo "script said: $1 in $(pwd)"

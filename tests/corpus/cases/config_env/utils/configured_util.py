@@ -1,0 +1,1 @@
+WORD = "module of the configured library"

@@ -1,0 +1,3 @@
+class FilterModule:
+    def filters(self):
+        return {"homely": lambda value: value + " of the home"}

@@ -1,0 +1,3 @@
+class FilterModule:
+    def filters(self):
+        return {"there": lambda value: value + " config"}

@@ -1,0 +1,2 @@
+#!/usr/bin/python
+import no_such_python_module

@@ -1,0 +1,2 @@
+def help_with(word):
+    return "beside util %s" % word

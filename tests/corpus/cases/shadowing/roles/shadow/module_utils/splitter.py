@@ -1,0 +1,2 @@
+def split_args(text):
+    return ["shadowed splitter", text]

@@ -1,0 +1,129 @@
+"""Runs a case with any executor, and collects everything that can be seen of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from runner.errors import RunError
+from runner.execute.run import Event, Executor, Outcome, Run
+from runner.watches import Content
+from tests.corpus.case import Case
+from tests.corpus.compare import Observation
+from tests.corpus.executors import OWN_ARTIFACTS, served_by
+from tests.corpus.files import tree, without_content
+from tests.corpus.normal import Normal
+from tests.corpus.stage import KEY, Stage
+
+IDENT = "1"
+DEADLINE = 120.0
+KUBECTL_CACHE = ".kube/cache/http/"  # answers of the API server, with their dates
+
+
+async def observe(
+    case: Case,
+    executor: Executor,
+    stage: Stage,
+    *,
+    kubeconfig: str = "",
+    replaced: Mapping[str, str] | None = None,
+) -> Observation:
+    """Run `case`, which is laid out on `stage`, and look at all that it did.
+
+    `replaced` maps texts that this run alone has (its namespace) to what stands for them.
+    """
+    events: list[Event] = []
+    normal = Normal(replaced, case.volatile, numbered=not case.unordered)
+    try:
+        outcome = await executor.run(a_run(case, stage, kubeconfig), lambda _, event: events.append(dict(event)))
+    except RunError as error:
+        return Observation({}, [], {}, _files(stage, normal), error=normal.text(str(error)))
+    artifacts = stage.rundir / "artifacts" / IDENT
+    seen = [normal.event(event) for event in events]
+    return Observation(
+        outcome=_outcome(outcome, normal, unordered=case.unordered),
+        events=unordered(seen) if case.unordered else seen,
+        artifacts=_artifacts(artifacts, seen, normal, unordered_events=case.unordered),
+        files=_files(stage, normal),
+        served=served_by(artifacts),
+    )
+
+
+def a_run(case: Case, stage: Stage, kubeconfig: str = "") -> Run:
+    """The run that `case` asks for."""
+    return Run(
+        ident=IDENT,
+        key=KEY,
+        uid="uid",
+        content=Content(stage.project / case.content, is_role=case.is_role),
+        extra_vars={"work": str(stage.work), "project": str(stage.project), **case.extra_vars},
+        kubeconfig=kubeconfig or "kubeconfig text",
+        verbosity=case.verbosity,
+        deadline=DEADLINE,
+        gather_facts=case.gather_facts,
+        ansible_args=case.arguments,
+    )
+
+
+def unordered(events: list[Any]) -> list[Any]:
+    """The events without their places, sorted."""
+    placed = ("counter", "start_line", "end_line")
+    bare = [{key: value for key, value in event.items() if key not in placed} for event in events]
+    return sorted(bare, key=lambda event: json.dumps(event, sort_keys=True))
+
+
+def _outcome(outcome: Outcome, normal: Normal, *, unordered: bool) -> dict[str, Any]:
+    seen = asdict(outcome)
+    del seen["seconds"]
+    if unordered:
+        seen["messages"] = sorted(seen["messages"])
+        del seen["tail"]
+    plain: dict[str, Any] = normal.value(seen)
+    return plain
+
+
+def _artifacts(directory: Path, told: list[Any], normal: Normal, *, unordered_events: bool) -> dict[str, Any]:
+    """Every file. Of an event's, in the order of their numbers, only that it holds what the sink was told."""
+    found = {path: entry for path, entry in tree(directory).items() if path not in OWN_ARTIFACTS}
+    events = sorted((path for path in found if path.startswith("job_events/")), key=_counter)
+    stored: list[Any] = []
+    for path, event in zip_longest(events, told):
+        entry = found.pop(path or "", {})
+        content = normal.event(json.loads(entry.pop("text", "null")) or {})
+        as_told = {"content": "as told"} if content == event else {"content": content}
+        stored.append({"path": normal.text(path or "none"), **normal.value(entry), **as_told})
+    if unordered_events:
+        stored = unordered([{key: value for key, value in event.items() if key != "path"} for event in stored])
+    seen = {normal.text(path): _decoded(path, entry, normal) for path, entry in found.items()}
+    if unordered_events:
+        seen["stdout"]["text"] = "\n".join(sorted(seen["stdout"]["text"].split("\n")))
+    return {**seen, "job_events/": stored}
+
+
+def _counter(path: str) -> tuple[int, str]:
+    number = Path(path).name.partition("-")[0]
+    return (int(number) if number.isdigit() else 0, path)
+
+
+def _decoded(path: str, entry: Mapping[str, Any], normal: Normal) -> Any:
+    if path == "command" or path.startswith("fact_cache/"):
+        try:
+            return normal.value({**entry, "text": json.loads(entry["text"])})
+        except (KeyError, ValueError):
+            pass
+    return normal.value(entry)
+
+
+def _files(stage: Stage, normal: Normal) -> dict[str, Any]:
+    """Everything outside of the artifacts that the run may have left."""
+    own = ("artifacts", "latest")
+    kept = {name: tree(getattr(stage, name)) for name in ("work", "home", "project", "rundir")}
+    kept["rundir"] = {path: entry for path, entry in kept["rundir"].items() if path.split("/")[0] not in own}
+    kept["home"] = without_content(kept["home"], KUBECTL_CACHE)
+    kept["tmp"] = tree(stage.runner / ".tmp")
+    seen: dict[str, Any] = normal.value(kept)
+    return seen

@@ -1,0 +1,1 @@
+WORD = "collected util: first"

@@ -1,0 +1,3 @@
+class FilterModule:
+    def filters(self):
+        return {"edited": lambda value: "filter: first"}

@@ -1,0 +1,1 @@
+WORD = "module_utils: first"

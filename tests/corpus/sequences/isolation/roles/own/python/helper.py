@@ -1,0 +1,1 @@
+WORD = "helper of the role"
