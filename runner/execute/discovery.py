@@ -14,7 +14,7 @@ from pathlib import Path
 
 import yaml
 
-from runner.execute.rundir import DISCOVERY, write_private
+from runner.execute.rundir import DISCOVERY
 
 
 class Discovery:
@@ -28,7 +28,7 @@ class Discovery:
         """Put it into a TMPDIR, unless the runs of this object have some already."""
         if self._content and not any(temporary.glob(DISCOVERY)):
             with suppress(OSError, KeyError, IndexError, TypeError, yaml.YAMLError):
-                write_private(temporary / file_name(_server(kubeconfig)), self._content)
+                (temporary / file_name(_server(kubeconfig))).write_text(self._content, encoding="utf-8")
 
     def take(self, temporary: Path) -> None:
         """Remember what the run that has just ended has found out anew."""

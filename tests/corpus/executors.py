@@ -11,6 +11,7 @@ from pathlib import Path
 
 from runner.execute.process import ColdExecutor
 from runner.execute.run import Executor
+from runner.execute.warm.executor import WarmExecutor
 
 Make = Callable[[Path, Mapping[str, str]], AbstractAsyncContextManager[Executor]]
 """Given the runner directory and the environment of every run, an executor; it ends with the context."""
@@ -22,18 +23,24 @@ async def cold(runner_dir: Path, environment: Mapping[str, str]) -> AsyncIterato
     yield ColdExecutor(runner_dir, environment)
 
 
-# The place to plug in the warm executor: a function like `cold`, named here instead of `cold again`.
-OTHERS: Mapping[str, Make] = {"cold again": cold}
-"""What is compared with `cold`. A second cold run shows that stock Ansible itself is the same twice."""
+@asynccontextmanager
+async def warm(runner_dir: Path, environment: Mapping[str, str]) -> AsyncIterator[Executor]:
+    """Runs forked from processes that have imported Ansible."""
+    executor = WarmExecutor(runner_dir, environment)
+    yield executor
+    await executor.close()
 
-REPEATS: Mapping[str, int] = {"cold again": 1}
+
+OTHERS: Mapping[str, Make] = {"warm": warm}
+"""What is compared with `cold`. With `cold` in it, too, one sees whether stock Ansible itself is the same twice."""
+
+REPEATS: Mapping[str, int] = {"warm": 2}
 """How often in a row an executor runs a case, each compared: the second run finds what the first has left warm."""
 
-OWN_ARTIFACTS: frozenset[str] = frozenset()
+OWN_ARTIFACTS: frozenset[str] = frozenset({"engine"})
 """Files of `artifacts/<ident>/` that say which executor ran; they are not compared."""
 
 
-def served_by(artifacts: Path) -> str | None:
-    """How the run was served (`warm`, `plugin`, `cold`), as its artifacts say; None where they say nothing."""
-    del artifacts
-    return None
+def served_by(artifacts: Path) -> str:
+    """How the run was started, `warm` or `cold`, as its artifacts say."""
+    return (artifacts / "engine").read_text().partition(":")[0]

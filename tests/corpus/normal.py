@@ -28,6 +28,7 @@ _MEASURES = {
     "<time>": r"\b\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)?",
     "<date>": r"\b\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT",
     "<klog>": r"\b[EIW]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ (?=\w+\.go)",
+    "Paused for <span>": r"Paused for \d+\.\d+ seconds",
     "<span>": r"\b\d:\d\d:\d\d\.\d{6}\b",
 }
 _NAME = re.compile("|".join(f"(?P<{kind.replace('-', '_')}>{pattern})" for kind, pattern in _NAMES.items()))

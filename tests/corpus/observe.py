@@ -78,7 +78,8 @@ def unordered(events: list[Any]) -> list[Any]:
 
 def _outcome(outcome: Outcome, normal: Normal, *, unordered: bool) -> dict[str, Any]:
     seen = asdict(outcome)
-    del seen["seconds"]
+    for own in ("seconds", "engine", "why_cold"):
+        del seen[own]
     if unordered:
         seen["messages"] = sorted(seen["messages"])
         del seen["tail"]

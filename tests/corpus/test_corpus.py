@@ -119,4 +119,4 @@ def _is_the_case_it_says(name: str, stock: Observation) -> None:
 
 def _was_served_as_expected(name: str, others: list[Observation]) -> None:
     told = {other.served for other in others if other.served is not None}
-    assert told <= {cases.read(name).covered}
+    assert told <= {"cold" if cases.read(name).covered == "cold" else "warm"}

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from runner.execute.warm.inside.ofrun import ANSIBLE, OTHERS
 
+_VERBOSE = re.compile("-v{3,}")
 Environment = Mapping[str, str]
 
 
@@ -29,6 +31,8 @@ def refused(command: Sequence[str], cwd: Path) -> str:
     beside = Path(sys.executable).with_name("ansible-playbook")
     if command[0] != str(beside):
         return f"it is {command[0]} that is to be run, not {beside}"
+    if any(_VERBOSE.fullmatch(argument) for argument in command):
+        return "from verbosity 3 on, Ansible shows how it is started and connected"
     configuration = cwd / "ansible.cfg"
     if os.path.lexists(configuration) and "ANSIBLE_CONFIG" not in os.environ:
         return f"{configuration} configures Ansible for this run alone"

@@ -48,7 +48,7 @@ class ForkEngine:
         self._pair: _Pair | None = None
         self._starting = asyncio.Lock()
         self._rest_until = 0.0
-        self._closed: list[_Pair] = []
+        self._closed: list[Zygote] = []
 
     @property
     def pids(self) -> frozenset[int]:
@@ -83,6 +83,7 @@ class ForkEngine:
         except BaseException:
             for zygote in zygotes:
                 zygote.close()
+            self._closed += zygotes
             raise
         _log.info("Warm", ansible=ready["version"], seconds=round(time.monotonic() - started, 3))
         return _Pair(key, plays, modules)
@@ -145,21 +146,21 @@ class ForkEngine:
         """The zygotes end by themselves when their runs have."""
         if self._pair:
             self._pair.close()
-            self._closed.append(self._pair)
+            self._closed += [self._pair.plays, self._pair.modules]
             self._pair = None
 
     async def close(self) -> None:
         """End the zygotes; their runs have ended before."""
         self._let_go()
-        for pair in self._closed:
-            await asyncio.gather(pair.plays.ended(), pair.modules.ended())
+        await asyncio.gather(*(zygote.ended() for zygote in self._closed))
+        self._closed.clear()
 
 
 async def _introduced(plays: Zygote, modules: Zygote) -> wire.Message:
     """What the first said when it was ready, after the second was told what it must know of it."""
     ready = await plays.ready
-    if not ready["known"]:
-        raise RunError(f"ansible-core {ready['version']} is not one that it knows")
+    if ready["unfit"]:
+        raise RunError(ready["unfit"])
     await modules.ready
     await modules.ask({"tell": {"places": ready["places"]}})
     return ready

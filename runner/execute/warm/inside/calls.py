@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ansible import constants as C  # noqa: N812
+from ansible.plugins import loader
 from ansible.plugins.action import ActionBase
 from ansible.plugins.loader import connection_loader, module_utils_loader
 from ansible.utils.display import Display
@@ -72,11 +74,12 @@ class Calls:
             or C.DEFAULT_KEEP_REMOTE_FILES
         ):
             return None
-        context = action._shared_loader_obj.module_loader.find_plugin_with_context(
-            str(module_name or task.action),
-            connection.module_implementation_preferences[0],
-            collection_list=task.collections,
-        )
+        with _silence():  # Ansible itself asks again, and says what there is to be said
+            context = action._shared_loader_obj.module_loader.find_plugin_with_context(
+                str(module_name or task.action),
+                connection.module_implementation_preferences[0],
+                collection_list=task.collections,
+            )
         path = context.plugin_resolved_path
         if not path:
             return None
@@ -85,8 +88,8 @@ class Calls:
         return _Served(path, found) if found.name else None
 
     def _is_pipelined(self, action: Any, module_style: str, wrap_async: bool = False) -> bool:
-        if module_style == "new" and not wrap_async and self._served:
-            return True
+        if module_style == "new" and not wrap_async and self._served and self._served.packed:
+            return True  # before it is packed there has to be a temporary directory, as without pipelining
         return bool(self._stock_pipelining(action, module_style, wrap_async))
 
     def _modify_module(self, *arguments: Any, **named: Any) -> Any:
@@ -128,6 +131,22 @@ class Calls:
         if not connection._connected:
             connection._connect()
         _display.vvv(f"EXEC {cmd}", host=connection._play_context.remote_addr)
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    shown, loader.display = loader.display, _Silent()
+    try:
+        yield
+    finally:
+        loader.display = shown
+
+
+class _Silent:
+    """In the place of Ansible's display."""
+
+    def __getattr__(self, _name: str) -> Callable[..., None]:
+        return lambda *_, **__: None
 
 
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -159,7 +159,9 @@ def _exception() -> tuple[Any, Any, Any]:
 
 
 def _become(message: wire.Message, output: list[int]) -> None:
-    for number, descriptor in enumerate([os.open(os.devnull, os.O_RDONLY), *output]):
+    nothing, end = os.pipe()
+    os.close(end)  # as a command that nothing is written to
+    for number, descriptor in enumerate([nothing, *output]):
         os.dup2(descriptor, number)
         os.close(descriptor)
     os.umask(message["umask"])
@@ -170,6 +172,15 @@ def _become(message: wire.Message, output: list[int]) -> None:
     sys.argv = [""]
     _limit(message["open_files"])
     finder.use(message["collections"])
+    _read_again()
+
+
+def _read_again() -> None:
+    """What the Kubernetes client has read from the environment when it was imported."""
+    place = os.environ.get("KUBECONFIG", "~/.kube/config")
+    for name in ("kubernetes.config", "kubernetes.config.kube_config"):
+        if name in sys.modules:
+            sys.modules[name].KUBE_CONFIG_DEFAULT_LOCATION = place  # type: ignore[attr-defined]
 
 
 def _limit(open_files: int) -> None:

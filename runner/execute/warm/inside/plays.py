@@ -23,9 +23,10 @@ from .supervisor import adopt, die_with, let_go_of_output, supervise
 
 
 class Plays:
-    """The program of the run zygote's fork server."""
+    """The program of the run zygote's fork server. `said` is what Ansible has printed when it was imported."""
 
     def __init__(self) -> None:
+        self.said = ""
         preload.preload()
         waiting.install()
         self._line = line()
@@ -33,7 +34,15 @@ class Plays:
         self._files = preload.files()
 
     def ready(self) -> wire.Message:
-        return {"version": __version__, "known": self._line is not None, "places": preload.places()}
+        return {"version": __version__, "unfit": self._unfit(), "places": preload.places()}
+
+    def _unfit(self) -> str:
+        """Why no run may be forked from here, else an empty string."""
+        if self._line is None:
+            return f"ansible-core {__version__} is not one that it knows"
+        if self.said or preload.has_more_to_say():
+            return f"Ansible has something to say when it starts, to every run: {self.said.strip()}"
+        return ""
 
     def told(self, message: wire.Message) -> None:
         """Nothing concerns us."""

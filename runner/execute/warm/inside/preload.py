@@ -42,6 +42,8 @@ def preload() -> None:
         _preload_all(getattr(loader, f"{kind}_loader"))
     _preload_options_of_callback()
     command.shell_sets()
+    manager.cleanup_tmp_file(C.DEFAULT_LOCAL_TMP)  # each run makes its own
+    atexit.unregister(manager.cleanup_tmp_file)
     for name in _ACTIONS:
         loader.action_loader.get(name, class_only=True)
     for name in _TOUCHED:
@@ -51,14 +53,11 @@ def preload() -> None:
 
 def _preload_all(plugins: Any) -> None:
     """Ansible's own plugins of one type: those of users may read the environment when they are imported."""
-    configured, plugins.config = plugins.config, []
-    try:
+    if not any(os.path.isdir(place) for place in plugins.config):
         list(plugins.all(class_only=True))
-    finally:
-        plugins.config = configured
-        plugins._paths = loader.PATH_CACHE[plugins.class_name] = None
-        plugins._plugin_path_cache.clear()
-        plugins._searched_paths.clear()
+    plugins._paths = loader.PATH_CACHE[plugins.class_name] = None
+    plugins._plugin_path_cache.clear()
+    plugins._searched_paths.clear()
 
 
 def _preload_options_of_callback() -> None:
@@ -80,10 +79,17 @@ def _documentation(path: str) -> str:
     return ""
 
 
+def has_more_to_say() -> bool:
+    """Whether a run would be told something about the configuration."""
+    return bool(C.config.WARNINGS or C.config.DEPRECATED)
+
+
 def files() -> list[Stat]:
     """What was read of Ansible, its configuration and its collections: when one of these changes, all is stale."""
     configuration = {C.CONFIG_FILE or "", os.environ.get("ANSIBLE_CONFIG", ""), *_CONFIGURATIONS}
     paths = [os.path.expanduser(path) for path in configuration if path]
+    for _, plugins in loader.get_all_plugin_loaders():
+        paths += plugins.config  # a plugin that comes or goes changes its directory
     for name in _TOUCHED:
         package = sys.modules.get(f"ansible_collections.{name}")
         for place in getattr(package, "__path__", ()):
@@ -102,7 +108,6 @@ def anew() -> None:
     tempfile.tempdir = None
     ids.cur_id = 0
     ids.random_int = secrets.token_hex(4)
-    atexit.unregister(manager.cleanup_tmp_file)  # ours, which is not the run's to remove
     _constants()
     display = Display()
     for name in ("_warns", "_deprecations", "_errors"):

@@ -20,6 +20,11 @@ def test_another_ansible_is_not(tmp_path: Path) -> None:
     assert "/usr/bin/ansible-playbook" in covered.refused(["/usr/bin/ansible-playbook", "play.yml"], tmp_path)
 
 
+@pytest.mark.parametrize(("argument", "taken"), [("-v", True), ("-vv", True), ("-vvv", False), ("-vvvvvv", False)])
+def test_one_that_shows_how_it_is_connected_is_not(tmp_path: Path, argument: str, taken: bool) -> None:
+    assert (covered.refused([PLAYBOOK, argument, "play.yml"], tmp_path) == "") is taken
+
+
 def test_an_ansible_cfg_beside_the_run_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANSIBLE_CONFIG", raising=False)
     (tmp_path / "ansible.cfg").touch()
