@@ -11,6 +11,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 RESOURCES ?= 200
 IDLE ?= 5000
+ROUNDS ?= 15
 SCENARIO ?= default
 
 .PHONY: help
@@ -70,7 +71,8 @@ demo: $(READY)  ## Watch the sample operator live on a real Kubernetes API; KEEP
 	$(BIN)/python -m runner.dev.show.demo $(if $(KEEP),--keep)
 
 .PHONY: bench
-bench: $(READY)  ## What a reconcile costs, stage by stage; RESOURCES=200 IDLE=5000 OPERATOR=command
+bench: $(READY)  ## What a reconcile costs, cold, warm and by OPERATOR=command; RESOURCES=200 ROUNDS=15 IDLE=5000
+	$(BIN)/python -m runner.dev.show.compare --resources $(RESOURCES) --rounds $(ROUNDS) --output build/bench.json $(if $(OPERATOR),--operator '$(OPERATOR)')
 	$(BIN)/python -m runner.dev.show.bench --resources $(RESOURCES) --idle $(IDLE) $(if $(OPERATOR),--operator '$(OPERATOR)')
 
 .PHONY: reference

@@ -69,7 +69,7 @@ def burst(observer: Observer, operator: OperatorProcess, count: int) -> Burst:
         seconds=seconds,
         own_cpu_per_run=used / max(1, len(records)),
         memory=operator.memory(),
-        stages={stage: _p50_p95([record["stages"][stage] for record in records]) for stage in STAGES},
+        stages={stage: p50_p95([record["stages"][stage] for record in records]) for stage in STAGES},
     )
 
 
@@ -146,7 +146,8 @@ def _dependents_listed(operator: OperatorProcess) -> bool:
     return any("Kind=ConfigMap" in str(record.get("gvk")) for record in operator.records("watching"))
 
 
-def _p50_p95(values: Sequence[float]) -> tuple[float, float]:
+def p50_p95(values: Sequence[float]) -> tuple[float, float]:
+    """The median, and what 95 of 100 do not exceed."""
     ordered = sorted(values)
     return statistics.median(ordered), ordered[min(len(ordered) - 1, int(len(ordered) * 0.95))]
 

@@ -1,0 +1,49 @@
+"""The roles that the comparison runs, written where an operator is started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+SCENARIOS = ("1 task", "3 tasks", "10 tasks", "mixed")
+GROUP, VERSION, KIND = "bench.example.com", "v1", "OneTask"
+
+
+def write_project(directory: Path, scenario: str) -> Path:
+    """A directory with watches.yaml and one role; raises ValueError for a scenario that there is none of."""
+    tasks = directory / "roles/bench/tasks"
+    tasks.mkdir(parents=True)
+    watch = {"group": GROUP, "version": VERSION, "kind": KIND, "role": "bench"}
+    (directory / "watches.yaml").write_text(yaml.safe_dump([watch]))
+    (tasks / "main.yml").write_text(yaml.safe_dump(_tasks(scenario)))
+    if scenario == "mixed":
+        (tasks / "each.yml").write_text(yaml.safe_dump([{"ansible.builtin.debug": {"msg": "{{ item }}"}}]))
+        (tasks.parent / "templates").mkdir()
+        (tasks.parent / "templates/text.j2").write_text("{% for n in range(20) %}{{ text }} {{ n }}\n{% endfor %}")
+    return directory
+
+
+def _tasks(scenario: str) -> list[dict[str, Any]]:
+    if scenario == "mixed":
+        return [
+            {"ansible.builtin.set_fact": {"twice": "{{ text * 2 }}"}},
+            {"ansible.builtin.debug": {"msg": "{{ twice | upper }}"}},
+            {"ansible.builtin.assert": {"that": ["twice | length > 0"]}},
+            {"ansible.builtin.set_fact": {"rendered": "{{ lookup('ansible.builtin.template', 'text.j2') }}"}},
+            {"ansible.builtin.include_tasks": "each.yml", "loop": [1, 2, 3]},
+        ]
+    count, _, unit = scenario.partition(" ")
+    if not unit.startswith("task"):
+        raise ValueError(f'there is no scenario "{scenario}": it is one of {", ".join(SCENARIOS)}')
+    return [_keep(number) for number in range(int(count))]
+
+
+def _keep(number: int) -> dict[str, Any]:
+    metadata = {
+        "name": f"{{{{ ansible_operator_meta.name }}}}-{number}",
+        "namespace": "{{ ansible_operator_meta.namespace }}",
+    }
+    definition = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"text": "{{ text }}"}}
+    return {"kubernetes.core.k8s": {"definition": definition}}
