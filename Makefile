@@ -38,8 +38,12 @@ check: $(READY)  ## Format, lint, types, import contracts and the roles
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/ansible-lint -q
 
 .PHONY: test
-test: check  ## The tests, with a real Kubernetes API and real Ansible; those of `make parity` are apart
-	$(BIN)/pytest -n $(WORKERS) --dist loadscope --ignore=tests/parity
+test: check  ## The tests, with a real Kubernetes API and real Ansible; those of `make parity` and `make corpus` are apart
+	$(BIN)/pytest -n $(WORKERS) --dist loadscope --ignore=tests/parity --ignore=tests/corpus
+
+.PHONY: corpus
+corpus: $(READY)  ## Are warm runs the same as stock Ansible's? Every feature that roles use, cold and warm
+	$(BIN)/pytest -n $(WORKERS) tests/corpus
 
 .PHONY: test-fast
 test-fast: $(READY)  ## The tests that need no cluster; seconds

@@ -23,7 +23,7 @@ from rich.table import Table
 from runner.dev.plane.controlplane import ControlPlane
 from runner.dev.show import accounting
 from runner.dev.show.bench import KIND, create, p50_p95, prepared
-from runner.dev.show.contents import SCENARIOS, write_project
+from runner.dev.show.contents import SCENARIOS, environment, write_project
 from runner.dev.show.observer import Observer, condition, wait_for
 from runner.dev.show.operator import OperatorProcess
 from runner.dev.show.stock import cpu_of_stock_run
@@ -129,7 +129,7 @@ def _start(
         place / "work",
         "--max-concurrent-reconciles=2",
         *flags,
-        environment={"WATCH_NAMESPACE": namespace},
+        environment={"WATCH_NAMESPACE": namespace, **environment(scenario)},
         command=command,
     )
     stack.enter_context(operator)

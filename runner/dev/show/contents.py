@@ -7,7 +7,9 @@ from typing import Any
 
 import yaml
 
-SCENARIOS = ("1 task", "3 tasks", "10 tasks", "mixed")
+SCENARIOS = ("1 task", "3 tasks", "10 tasks", "mixed", "1 task and facts")
+WITH_FACTS = " and facts"
+"""Ends the name of a scenario in which facts are gathered first, as is Ansible's way unless told otherwise."""
 GROUP, VERSION, KIND = "bench.example.com", "v1", "OneTask"
 
 
@@ -25,6 +27,11 @@ def write_project(directory: Path, scenario: str) -> Path:
     return directory
 
 
+def environment(scenario: str) -> dict[str, str]:
+    """What tells the operator whether to gather facts."""
+    return {"ANSIBLE_GATHERING": "implicit" if scenario.endswith(WITH_FACTS) else "explicit"}
+
+
 def _tasks(scenario: str) -> list[dict[str, Any]]:
     if scenario == "mixed":
         return [
@@ -34,7 +41,7 @@ def _tasks(scenario: str) -> list[dict[str, Any]]:
             {"ansible.builtin.set_fact": {"rendered": "{{ lookup('ansible.builtin.template', 'text.j2') }}"}},
             {"ansible.builtin.include_tasks": "each.yml", "loop": [1, 2, 3]},
         ]
-    count, _, unit = scenario.partition(" ")
+    count, _, unit = scenario.removesuffix(WITH_FACTS).partition(" ")
     if not unit.startswith("task"):
         raise ValueError(f'there is no scenario "{scenario}": it is one of {", ".join(SCENARIOS)}')
     return [_keep(number) for number in range(int(count))]

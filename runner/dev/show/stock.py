@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from runner.dev.show.contents import write_project
+from runner.dev.show.contents import WITH_FACTS, write_project
 
 _RUNS = 3
 
@@ -24,7 +24,7 @@ def cpu_of_stock_run(directory: Path, scenario: str, kubeconfig: Path) -> float:
     (place / "inventory/hosts").write_text(
         f"localhost ansible_connection=local ansible_python_interpreter={sys.executable}"
     )
-    play = [{"hosts": "localhost", "gather_facts": False, "roles": [{"name": "bench"}]}]
+    play = [{"hosts": "localhost", "gather_facts": scenario.endswith(WITH_FACTS), "roles": [{"name": "bench"}]}]
     (place / "project/play.yml").write_text(json.dumps(play))
     return min(_once(place, kubeconfig, number) for number in range(_RUNS))
 
