@@ -7,28 +7,28 @@ import os
 import signal
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any
 
 
 @contextmanager
 def stopped_by_signals(stopping: asyncio.Event) -> Iterator[None]:
-    """The first SIGTERM or SIGINT asks to stop, the second ends the process at once, whatever the loop does."""
-    loop = asyncio.get_running_loop()
+    """The first SIGTERM or SIGINT asks to stop, the second ends the process at once, whatever the loop does.
 
-    def on_signal() -> None:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.remove_signal_handler(number)
-            signal.signal(number, _end_at_once)
-        stopping.set()
+    Exit code 1, as the Go operator; each run's supervisor sees its lifeline close, and ends every process.
+    """
+    loop = asyncio.get_running_loop()
+    asked = False
+
+    def on_signal(_number: int, _frame: object) -> None:
+        nonlocal asked
+        if asked:
+            os._exit(1)
+        asked = True
+        loop.call_soon_threadsafe(stopping.set)
 
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, on_signal)
+        signal.signal(number, on_signal)  # not the loop's: it hears of two that come together but once
     yield
-
-
-def _end_at_once(_number: int, _frame: object) -> NoReturn:
-    """Exit code 1, as the Go operator; each run's supervisor sees its lifeline close, and ends every process."""
-    os._exit(1)
 
 
 async def either(*coroutines: Coroutine[Any, Any, object]) -> None:
