@@ -253,7 +253,7 @@ async def test_a_playbook_that_cannot_be_parsed_leaves_no_stats_but_says_why(ben
 async def test_what_no_log_hides_stays_hidden(bench: Bench) -> None:
     looped = "- debug: {msg: '{{ item }}'}\n  loop: ['{{ password }}']\n  no_log: true"
     failed = "- fail: {msg: '{{ password }}'}\n  no_log: true"
-    outcome = await bench.run(f"{looped}\n{failed}", extra_vars={"password": "hunter2"}, verbosity=3)
+    outcome = await bench.run(f"{looped}\n{failed}", extra_vars={"password": "hunter2"}, verbosity=2)
 
     assert outcome.messages == ("unknown playbook failure",)
     assert "hunter2" not in json.dumps(bench.events) + outcome.tail + bench.artifact("stdout")
