@@ -38,8 +38,8 @@ check: $(READY)  ## Format, lint, types, import contracts and the roles
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/ansible-lint -q
 
 .PHONY: test
-test: check  ## The tests, with a real Kubernetes API and real Ansible; those of `make parity` and `make corpus` are apart
-	$(BIN)/pytest -n $(WORKERS) --dist loadscope --ignore=tests/parity --ignore=tests/corpus
+test: check  ## The tests, with a real Kubernetes API and real Ansible; parity, corpus and image have targets of their own
+	$(BIN)/pytest -n $(WORKERS) --dist loadscope
 
 .PHONY: corpus
 corpus: $(READY)  ## Are warm runs the same as stock Ansible's? Every feature that roles use, cold and warm
@@ -60,7 +60,7 @@ image: $(READY)  ## Build the base image and the sample operator's; BASE=deboots
 .PHONY: test-image
 test-image: $(READY)  ## Build the images, and run the sample's against a real Kubernetes API; needs root
 	EXPORT=1 tools/build_image.sh
-	$(BIN)/pytest -m image tests/image
+	$(BIN)/pytest tests/image
 
 .PHONY: test-ansible
 test-ansible: $(READY)  ## The tests that run Ansible; ANSIBLE=2.18 runs them on that line of ansible-core

@@ -15,6 +15,7 @@ from runner.execute.collection import python_path
 from runner.execute.run import Run
 from runner.execute.rundir import RunDirectory, private_directory, write_private
 
+_PROXIES = ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
 _LEFT_PLAY = re.compile("[0-9a-f]{32}")
 
 
@@ -45,13 +46,26 @@ def _write_environment(directory: RunDirectory, run: Run, environment: Mapping[s
         "TMPDIR": str(directory.temporary),
     }
     modules = python_path(environment)
-    write_private(env / "envvars", _compact(variables | ({"PYTHONPATH": modules} if modules else {})))
+    variables |= {"PYTHONPATH": modules} if modules else {}
+    write_private(env / "envvars", _compact(variables | past_proxies(environment)))
     write_private(env / "extravars", _compact(run.extra_vars))
     (env / "settings").unlink(missing_ok=True)  # the Go operator's would send the events to its socket
     if run.ansible_args:
         write_private(env / "cmdline", unquoted(run.ansible_args))
     else:
         (env / "cmdline").unlink(missing_ok=True)
+
+
+def past_proxies(environment: Mapping[str, str]) -> dict[str, str]:
+    """What exempts this operator's own API proxy, on localhost, where the pod's environment names another proxy.
+
+    Go never sends loopback through a proxy; the Python client does unless NO_PROXY says otherwise.
+    """
+    if not any(environment.get(name) for name in _PROXIES):
+        return {}
+    exempt = environment.get("NO_PROXY") or environment.get("no_proxy") or ""
+    exempt = ",".join(filter(None, (exempt, "localhost", "127.0.0.1")))
+    return {"NO_PROXY": exempt, "no_proxy": exempt}
 
 
 def unquoted(arguments: str) -> str:

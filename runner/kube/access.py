@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 from dataclasses import dataclass, field
 
@@ -11,6 +12,7 @@ from yarl import URL
 
 from runner.errors import CredentialsError
 from runner.kube.clock import REAL, Clock
+from runner.kube.egress import proxy_for
 from runner.kube.login import Credentials, Login
 
 log = structlog.get_logger(__name__)
@@ -94,7 +96,7 @@ def _pass(found: Credentials) -> Pass:
         headers=info.as_http_headers(),
         tls=_tls(found) if url.scheme == "https" else None,
         server_name=found.server_name or None,
-        proxy=info.proxy_url,
+        proxy=info.proxy_url or proxy_for(url, os.environ),
     )
 
 

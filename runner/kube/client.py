@@ -233,7 +233,7 @@ class Client:
         access = await self._access.current()
         self._fence.check()
         if access.proxy:
-            raise UnreachableError("upgraded connections (exec, attach, port-forward) cannot pass a proxy-url")
+            raise UnreachableError("upgraded connections (exec, attach, port-forward) cannot pass a proxy")
         name = (access.server_name or self._base.host) if access.tls else None
         try:
             async with asyncio.timeout(CONNECT_SECONDS):

@@ -262,6 +262,16 @@ async def test_a_proxy_url_is_used(server: ApiServer, time: FakeClock, tmp_path:
         assert await client.request("GET", PATH) == {"by": "proxy"}
 
 
+async def test_the_proxy_of_the_environment_is_used(
+    server: ApiServer, time: FakeClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", server.url)
+    config = server.kubeconfig(tmp_path / "c", cluster={"server": "http://cluster.invalid"})
+    server.on("get", PATH, Reply({"by": "proxy"}))
+    async with connected(config, time) as client:
+        assert await client.request("GET", PATH) == {"by": "proxy"}
+
+
 async def test_dial_gives_a_raw_connection(server: ApiServer, client: Client) -> None:
     server.on("get", PATH, Reply({}))
     reader, writer = await client.dial()

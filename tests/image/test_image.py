@@ -9,8 +9,6 @@ import pytest
 
 from tests.fixtures.containers import Container
 
-pytestmark = pytest.mark.image
-
 
 def test_the_configuration_is_the_one_that_manifests_rely_on(base_image: Container) -> None:
     config = base_image.config

@@ -16,7 +16,7 @@ from runner.dev.show.observer import Observer, condition, wait_for
 from tests.fixtures.containers import Container
 from tests.fixtures.manifests import ACCOUNT, CONFIG, NAMESPACE, built, manager_container
 
-pytestmark = [pytest.mark.image, pytest.mark.cluster]
+pytestmark = pytest.mark.cluster
 PATIENCE = 90.0
 MEMCACHED = ("sample.example.com/v1alpha1", "Memcached")
 FREE_PORTS = ("--metrics-bind-address=0", "--health-probe-bind-address=0", "--proxy-port=0")

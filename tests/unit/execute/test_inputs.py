@@ -52,6 +52,15 @@ def test_the_environment_leads_to_the_bundled_collection(directory: RunDirectory
     assert names["PYTHONPATH"] == f"/mine:{COLLECTIONS}"
 
 
+def test_the_api_proxy_is_exempt_where_the_environment_names_another_proxy(directory: RunDirectory) -> None:
+    write_inputs(directory, RUN, {"HTTP_PROXY": "http://egress:3128", "no_proxy": ".svc"})
+    names = json.loads((directory.path / "env/envvars").read_text())
+    assert (names["NO_PROXY"], names["no_proxy"]) == (".svc,localhost,127.0.0.1",) * 2
+
+    write_inputs(directory, RUN, {})
+    assert "NO_PROXY" not in json.loads((directory.path / "env/envvars").read_text())
+
+
 def test_arguments_are_written_only_where_there_are_some(directory: RunDirectory) -> None:
     write_inputs(directory, replace(RUN, ansible_args="'--tags all'"), {})
     assert (directory.path / "env/cmdline").read_text() == "--tags all"
