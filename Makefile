@@ -86,9 +86,10 @@ reference: $(READY)  ## Make docs/reference.md anew from the code
 .PHONY: pins
 pins: $(READY)  ## Make the pinned requirements anew from pyproject.toml
 	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet -o requirements/run.txt
-	for line in 2.18 2.19; do \
+	for line in 2.18 2.19 2.20; do \
 		cp requirements/run.txt requirements/run-$$line.txt; \
-		$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet -P "ansible-core==$$line.*" -o requirements/run-$$line.txt; \
+		python=$$([ $$line = 2.20 ] && echo 3.12 || echo 3.11); \
+		$(BIN)/uv pip compile pyproject.toml --universal --python-version $$python --generate-hashes --no-emit-index-url --no-header --quiet -P "ansible-core==$$line.*" -o requirements/run-$$line.txt; \
 	done
 	$(BIN)/uv pip compile requirements/build.in --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet -o requirements/build.txt
 	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet -o requirements/dev.txt
