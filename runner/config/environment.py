@@ -14,7 +14,8 @@ VARIABLES = {
     "ANSIBLE_INVENTORY": "inventory file or directory, copied for each run in place of the generated one",
     "ANSIBLE_GATHERING": "`explicit` makes role watches skip fact gathering",
     "ANSIBLE_DEBUG_LOGS": "true prints the whole output of Ansible after each run",
-    "HTTPS_PROXY, HTTP_PROXY": "the HTTP proxy before the API server, if any; runs reach the API proxy without it",
+    "HTTPS_PROXY": "the HTTP proxy before the API server, if any",
+    "HTTP_PROXY": "the same for a server whose address begins with http://; runs reach the API proxy without it",
     "NO_PROXY": "what is reached without it: addresses, ranges of them and domains, joined by commas",
     "VIRTUAL_ENV": "Python of the generated inventory",
 }

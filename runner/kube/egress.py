@@ -12,28 +12,31 @@ from yarl import URL
 
 from runner.errors import CredentialsError
 
+_VARIABLES = {"https": ("HTTPS_PROXY", "https_proxy"), "http": ("HTTP_PROXY", "http_proxy")}
+_EXEMPT = ("NO_PROXY", "no_proxy")
+
 
 def proxy_for(url: URL, env: Mapping[str, str]) -> str | None:
     """The proxy to reach `url` through, from HTTPS_PROXY (HTTP_PROXY for http) unless NO_PROXY exempts it.
 
     Loopback is always exempt. Raises CredentialsError for a proxy that is not an HTTP one.
     """
-    proxy = _variable(env, f"{url.scheme}_proxy")
+    proxy = _first(env, _VARIABLES[url.scheme])
     host = url.host or ""
-    if not proxy or _loopback(host) or _exempt(host, url.port, _variable(env, "no_proxy")):
+    if not proxy or _loopback(host) or _exempt(host, url.port, _first(env, _EXEMPT)):
         return None
     if "://" not in proxy:
         proxy = f"http://{proxy}"
     if URL(proxy).scheme not in ("http", "https"):
         raise CredentialsError(
-            f"{url.scheme.upper()}_PROXY names a {URL(proxy).scheme} proxy: only http and https ones are served; "
+            f"{_VARIABLES[url.scheme][0]} names a {URL(proxy).scheme} proxy: only http and https ones are served; "
             f"if {host} can be reached without it, add it to NO_PROXY"
         )
     return proxy
 
 
-def _variable(env: Mapping[str, str], name: str) -> str:
-    return (env.get(name.upper()) or env.get(name) or "").strip()
+def _first(env: Mapping[str, str], names: tuple[str, ...]) -> str:
+    return next((env[name].strip() for name in names if env.get(name)), "")
 
 
 def _loopback(host: str) -> bool:

@@ -95,7 +95,7 @@ def quiet(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
         without_periods(work / "project"), control_plane.kubeconfig, work, environment=environment
     ) as operator:
         for kind, (spec, _) in SPECS.items():
-            observer.create({"apiVersion": GROUP, "kind": kind, "metadata": {"name": "one"}, "spec": spec})
+            observer.create({"apiVersion": GROUP, "kind": kind, "metadata": {"name": kind.lower()}, "spec": spec})
         for kind in SPECS:
             successful(observer, kind)
         yield Quiet(observer, operator, control_plane.audit_log)
@@ -113,7 +113,7 @@ def without_periods(project: Path) -> Path:
 
 def successful(observer: Observer, kind: str) -> None:
     def reached() -> bool:
-        body = observer.get(GROUP, kind, "one") or {}
+        body = observer.get(GROUP, kind, kind.lower()) or {}
         found = condition(body, "Successful")
         return found.get("status") == "True" and found["observedGeneration"] == body["metadata"]["generation"]
 
@@ -125,11 +125,11 @@ def test_one_change_of_a_spec_leads_to_one_run(quiet: Quiet, kind: str) -> None:
     quiet.settle()
     before = len(quiet.runs())
 
-    quiet.observer.patch(GROUP, kind, "one", {"spec": SPECS[kind][1]})
+    quiet.observer.patch(GROUP, kind, kind.lower(), {"spec": SPECS[kind][1]})
     successful(quiet.observer, kind)
     quiet.settle()
 
-    assert quiet.runs()[before:] == [(kind, "one")]
+    assert quiet.runs()[before:] == [(kind, kind.lower())]
 
 
 def test_nothing_is_run_or_written_and_hardly_any_time_is_used_while_nothing_changes(quiet: Quiet) -> None:
