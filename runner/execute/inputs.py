@@ -45,9 +45,7 @@ def _write_environment(directory: RunDirectory, run: Run, environment: Mapping[s
         "KUBECONFIG": kubeconfig,
         "TMPDIR": str(directory.temporary),
     }
-    modules = python_path(environment)
-    variables |= {"PYTHONPATH": modules} if modules else {}
-    write_private(env / "envvars", _compact(variables | past_proxies(environment)))
+    write_private(env / "envvars", _compact(variables | of_all_runs(environment)))
     write_private(env / "extravars", _compact(run.extra_vars))
     (env / "settings").unlink(missing_ok=True)  # the Go operator's would send the events to its socket
     if run.ansible_args:
@@ -56,7 +54,13 @@ def _write_environment(directory: RunDirectory, run: Run, environment: Mapping[s
         (env / "cmdline").unlink(missing_ok=True)
 
 
-def past_proxies(environment: Mapping[str, str]) -> dict[str, str]:
+def of_all_runs(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables that every run gets and the operator itself has not."""
+    modules = python_path(environment)
+    return ({"PYTHONPATH": modules} if modules else {}) | _past_proxies(environment)
+
+
+def _past_proxies(environment: Mapping[str, str]) -> dict[str, str]:
     """What exempts this operator's own API proxy, on localhost, where the pod's environment names another proxy.
 
     Go never sends loopback through a proxy; the Python client does unless NO_PROXY says otherwise.

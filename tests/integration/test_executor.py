@@ -21,6 +21,7 @@ from runner.execute.run import Ending, Event, Outcome, Run
 from runner.execute.warm.executor import WarmExecutor
 from runner.objects import GroupVersionKind, ObjectKey
 from runner.watches import Content, Engine
+from tests.fixtures.ansible_line import only_where_warm
 
 KEY = ObjectKey(GroupVersionKind("cache.example.com", "v1", "Memcached"), "default", "one")
 PATIENCE = 20.0
@@ -82,7 +83,7 @@ class Bench:
 Benches = Callable[..., Bench]
 
 
-@pytest.fixture(params=[Engine.COLD, Engine.WARM])
+@pytest.fixture(params=[Engine.COLD, pytest.param(Engine.WARM, marks=only_where_warm)])
 async def benches(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Benches]:
     """Makes benches in this test's directory, for runs with more environment than is usual."""
     made: list[Bench] = []

@@ -20,6 +20,9 @@ from runner.execute.warm.executor import WarmExecutor
 from runner.execute.warm.inside.supervisor import descendants
 from runner.objects import GroupVersionKind, ObjectKey
 from runner.watches import Content, Engine
+from tests.fixtures.ansible_line import only_where_warm
+
+pytestmark = only_where_warm
 
 KEY = ObjectKey(GroupVersionKind("cache.example.com", "v1", "Memcached"), "default", "one")
 PATIENCE = 30.0

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from runner.execute.warm.inside.ofrun import ANSIBLE, OTHERS
 
+_LINES = ("2.18.", "2.19.")
+"""Those of ansible-core that inside/lines.py knows."""
 _VERBOSE = re.compile("-v{3,}")
 Environment = Mapping[str, str]
 
@@ -24,6 +26,11 @@ def static(environment: Environment) -> dict[str, str]:
 def key(environment: Environment) -> str:
     """Runs with the same key can be forked from the same zygotes."""
     return hashlib.sha256(json.dumps(static(environment), sort_keys=True).encode()).hexdigest()
+
+
+def unknown(version: str) -> str:
+    """Why nothing of this ansible-core can be warm, else an empty string."""
+    return "" if version.startswith(_LINES) else f"ansible-core {version} is not one that it knows"
 
 
 def refused(command: Sequence[str], cwd: Path) -> str:

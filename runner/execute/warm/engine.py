@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 import structlog
@@ -45,6 +46,7 @@ class ForkEngine:
     def __init__(self, directory: Path) -> None:
         """`directory` is where the zygotes are started: one without an ansible.cfg."""
         self._directory = directory
+        self._unknown = covered.unknown(version("ansible-core"))
         self._pair: _Pair | None = None
         self._starting = asyncio.Lock()
         self._rest_until = 0.0
@@ -57,6 +59,8 @@ class ForkEngine:
 
     async def warm_up(self, environment: Mapping[str, str]) -> None:
         """Have the zygotes of this environment ready. Raises RunError, also for a while after a failure."""
+        if self._unknown:
+            raise RunError(self._unknown)
         wanted = covered.key(environment)
         async with self._starting:
             if self._pair and self._pair.alive and self._pair.key == wanted:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from runner.errors import RunError
-from runner.execute.collection import python_path
 from runner.execute.console import Console
+from runner.execute.inputs import of_all_runs
 from runner.execute.process import ColdExecutor, Prepared, Started
 from runner.execute.run import Run
 from runner.execute.warm.engine import ForkEngine
@@ -27,8 +27,7 @@ class WarmExecutor(ColdExecutor):
     async def warm_up(self) -> None:
         """Start what runs are forked from, so that the first run finds it. Raises RunError if that fails."""
         environment = {**os.environ, **self._environment}
-        modules = python_path(environment)
-        await self._engine.warm_up(environment | ({"PYTHONPATH": modules} if modules else {}))
+        await self._engine.warm_up(environment | of_all_runs(environment))
 
     @property
     def zygotes(self) -> frozenset[int]:

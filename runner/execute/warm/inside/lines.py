@@ -53,7 +53,7 @@ class Line(Protocol):
 
 def line() -> Line | None:
     """That of the ansible-core that is installed; None for one that nobody has looked at."""
-    known: dict[str, Callable[[], Line]] = {"2.18": _Line218, "2.19": _Line219, "2.20": _Line219}
+    known: dict[str, Callable[[], Line]] = {"2.18": _Line218, "2.19": _Line219}
     make = known.get(".".join(VERSION.split(".")[:2]))
     return make() if make else None
 

@@ -16,6 +16,13 @@ def test_a_plain_run_is_taken(tmp_path: Path) -> None:
     assert covered.refused([PLAYBOOK, "play.yml"], tmp_path) == ""
 
 
+@pytest.mark.parametrize(
+    ("version", "known"), [("2.18.9", True), ("2.19.0", True), ("2.20.1", False), ("2.2.0", False)]
+)
+def test_only_lines_of_ansible_core_that_were_looked_at_are(version: str, known: bool) -> None:
+    assert (covered.unknown(version) == "") is known
+
+
 def test_another_ansible_is_not(tmp_path: Path) -> None:
     assert "/usr/bin/ansible-playbook" in covered.refused(["/usr/bin/ansible-playbook", "play.yml"], tmp_path)
 
