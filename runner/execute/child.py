@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from runner.execute.parts import Parts
+
 _SUPERVISOR = Path(__file__).parent / "warm" / "inside" / "supervisor.py"
 _BUFFER = 128 * 1024
 
@@ -29,6 +31,7 @@ class Child:
         self._exited = asyncio.get_running_loop().create_future()
         self._transport: asyncio.BaseTransport | None = None
         self.output = asyncio.StreamReader(limit=_BUFFER)
+        self.parts: Parts | None = None
 
     @classmethod
     async def start(
@@ -95,6 +98,8 @@ class Child:
         """Stop reading, for after `wait`, when somebody who outlived a killed supervisor still holds the pipe."""
         if self._transport is not None:
             self._transport.close()
+        if self.parts is not None:
+            self.parts.close()
 
 
 def lifeline() -> tuple[int, int]:

@@ -20,15 +20,14 @@ class EventFiles:
         self._directory = str(artifacts / "job_events")
         self._ident = ident
 
-    def complete(self, event: dict[str, Any]) -> None:
+    def complete(self, event: dict[str, Any], part: dict[str, Any] | None = None) -> None:
         """Add to `event` what Ansible wrote of it, which is nothing for output outside of any task.
 
-        Raises OSError or ValueError when that cannot be read.
+        `part` is that, or it is in a file. Raises OSError or ValueError when that cannot be read.
         """
         event["runner_ident"] = self._ident
         try:
-            with Path(self._partial(event)).open("rb", buffering=0) as file:
-                event.update(json.loads(file.read()))
+            event.update(part or json.loads(Path(self._partial(event)).read_bytes()))
         except FileNotFoundError:
             event["created"] = datetime.now(UTC).isoformat()
 

@@ -232,7 +232,7 @@ class ColdExecutor:
 
 async def _follow(child: Child, stream: Stream, stop: asyncio.Event, deadline: float | None) -> tuple[Ending, int]:
     """Read until the run ends or has to; how it ended, and its exit code. No process of it is left then."""
-    reading = asyncio.create_task(stream.read(child.output))
+    reading = asyncio.create_task(stream.read(child.output, child.parts))
     ended = asyncio.create_task(child.wait())
     stopped = asyncio.create_task(stop.wait())
     try:

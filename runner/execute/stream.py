@@ -17,6 +17,7 @@ from runner.execute import outcome
 from runner.execute.artifacts import StdoutFile
 from runner.execute.censor import censored_stdout
 from runner.execute.eventfiles import EventFiles
+from runner.execute.parts import Parts
 from runner.execute.run import Run, Sink
 
 _CHUNK = 32 * 1024
@@ -34,11 +35,16 @@ class Stream:
         self._run = run
         self._sinks = sinks
         self._told: set[str] = set()
+        self._parts: Parts | None = None
         self._files = EventFiles(artifacts, run.ident)
         self._filter = OutputEventFilter(StdoutFile(artifacts), self._on_output, suppress_ansible_output=True)
 
-    async def read(self, output: asyncio.StreamReader) -> None:
-        """Read to the end of the output, in pieces small enough that the event loop goes on meanwhile."""
+    async def read(self, output: asyncio.StreamReader, parts: Parts | None = None) -> None:
+        """Read to the end of the output, in pieces small enough that the event loop goes on meanwhile.
+
+        `parts` are Ansible's of the events where they do not come as files.
+        """
+        self._parts = parts
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         while chunk := await output.read(_CHUNK):
             for place, piece in enumerate(pieces(decoder.decode(chunk))):
@@ -55,7 +61,7 @@ class Stream:
         if "uuid" not in event:
             return  # the parser's own note that the output has ended
         try:
-            self._files.complete(event)
+            self._files.complete(event, self._parts.take(event["uuid"]) if self._parts else None)
         except (OSError, ValueError):
             self._tell("an event of a run lacks its data")
         event["stdout"] = censored_stdout(event)  # in the very dict that the artifacts are written from

@@ -15,6 +15,7 @@ import structlog
 
 from runner.errors import RunError
 from runner.execute.child import Child, lifeline
+from runner.execute.parts import Parts
 from runner.execute.warm import covered
 from runner.execute.warm.inside import wire
 from runner.execute.warm.zygote import READY_WITHIN, Zygote
@@ -125,24 +126,26 @@ class ForkEngine:
         theirs, line = lifeline()
         output, written = os.pipe()
         status, told = os.pipe()
+        parts, sent = os.pipe()
         try:
             with ours, host:
                 answers = await asyncio.gather(
                     self._pair.modules.ask({}, [lock, host.fileno()]),
-                    self._pair.plays.ask(message, [lock, theirs, written, told, ours.fileno()]),
+                    self._pair.plays.ask(message, [lock, theirs, written, told, sent, ours.fileno()]),
                 )
         except BaseException:
-            wire.close([line, output, status])
+            wire.close([line, output, status, parts])
             raise
         finally:
-            wire.close([theirs, written, told])
+            wire.close([theirs, written, told, sent])
         refused = [answer["refused"] for answer in answers if "refused" in answer]
         child = Child(answers[1].get("pid", 0), line)
         if refused:
             child.end()  # the other one may have been forked
-            wire.close([output, status])
+            wire.close([output, status, parts])
             return str(refused[0])
         _tell_of_end(status, child)
+        child.parts = Parts(parts)
         await child.read(output)
         return child
 

@@ -35,6 +35,14 @@ COLLECTION = "ansible_collections.kubernetes.core.plugins.modules."
 OF_COLLECTION = ("k8s", "k8s_info", "k8s_scale", "k8s_json_patch", "k8s_cluster_info", "k8s_log")
 """All but `k8s_exec`, whose imports take 80 MB, and longer than everything else here together."""
 
+OF_WRAPPER = (
+    f"{__package__}.target",
+    "ansible.module_utils._internal._ansiballz._loader",
+    "ansible.module_utils._internal._json._profiles._module_legacy_c2m",
+    "ansible.module_utils._internal._json._profiles._module_legacy_m2c",
+)
+"""What runs a module; all but the first are not in every line of ansible-core."""
+
 
 class Modules:
     """The program of the module zygote's fork server."""
@@ -49,9 +57,10 @@ class Modules:
     def told(self, message: wire.Message) -> None:
         """Where collections are looked for."""
         finder.install(message["places"])
-        for name in (*PRELOADED, *(COLLECTION + name for name in OF_COLLECTION)):
+        for name in (*PRELOADED, *(COLLECTION + name for name in OF_COLLECTION), *OF_WRAPPER):
             _import(name)
         _forget_modules()
+        _parse_kubeconfigs_in_c()
         self._loaded = imported("ansible", "ansible_collections")
 
     def refuses(self) -> str:
@@ -204,6 +213,27 @@ def _import(name: str) -> None:
     quiet = warnings.catch_warnings(record=True)  # nobody has asked for this import
     with quiet, suppress(ImportError):  # a run that asks for it says what is missing
         importlib.import_module(name)
+
+
+def _parse_kubeconfigs_in_c() -> None:
+    """By the same rules, a tenth as long; what cannot be parsed goes the usual way, for the usual error."""
+    reader = sys.modules.get("kubernetes.config.kube_config")
+    if reader is None:
+        return
+    import yaml
+
+    def safe_load(stream: Any) -> Any:
+        text = stream.read() if hasattr(stream, "read") else stream
+        try:
+            return yaml.load(text, yaml.CSafeLoader)
+        except (AttributeError, yaml.YAMLError):  # the former where yaml was built without it
+            return yaml.safe_load(text)
+
+    class Yaml:
+        def __getattr__(self, name: str) -> Any:
+            return safe_load if name == "safe_load" else getattr(yaml, name)
+
+    reader.yaml = Yaml()  # type: ignore[attr-defined]
 
 
 def _forget_modules() -> None:

@@ -12,7 +12,7 @@ from ansible import __file__ as ansible_file
 from ansible.cli.playbook import PlaybookCLI
 from ansible.release import __version__
 
-from . import here, preload, waiting, wire
+from . import events, here, preload, waiting, wire
 from .calls import Calls
 from .eligible import Register
 from .files import changed
@@ -53,7 +53,7 @@ class Plays:
 
     def child(self, message: wire.Message, descriptors: list[int]) -> int:
         """The supervisor of a run: see `supervisor`. Its exit code is written to `status`."""
-        lock, lifeline, output, status, modules = descriptors
+        lock, lifeline, output, status, parts, modules = descriptors
         adopt()
         me = os.getpid()
         host = socket.socket(fileno=modules)
@@ -61,8 +61,8 @@ class Plays:
         if not child:
             die_with(me)
             wire.close([lock, lifeline, status])
-            _play(message, output, self._line, self._register, host)
-        os.close(output)
+            _play(message, (output, parts), self._line, self._register, host)
+        wire.close([output, parts])
         let_go_of_output()
         code = supervise(child, lifeline, message["until"], ending=lambda: host.shutdown(socket.SHUT_WR))
         host.recv(1)  # at its end the host has ended every module
@@ -71,12 +71,13 @@ class Plays:
 
 
 def _play(
-    message: wire.Message, output: int, line: Line | None, register: Register, host: socket.socket
+    message: wire.Message, outputs: tuple[int, int], line: Line | None, register: Register, host: socket.socket
 ) -> NoReturn:
     """Be ansible-playbook: as a Python that was started for it, up to its exit."""
     code = 250
     try:
-        _become(message, output)
+        _become(message, outputs[0])
+        events.install(outputs[1])
         if line is not None:
             Calls(line, register, Host(host)).install()
             here.install()

@@ -10,13 +10,14 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
+from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
 from ansible import cli
 from ansible import constants as C  # noqa: N812
-from ansible.cli.playbook import PlaybookCLI  # noqa: F401  (what is run; with it comes nearly everything)
+from ansible.cli.playbook import PlaybookCLI  # what is run; with it comes nearly everything
 from ansible.config import manager
 from ansible.executor.process import worker  # noqa: F401  (imported late otherwise, in every run)
 from ansible.plugins import loader
@@ -30,6 +31,13 @@ from .ofrun import ANSIBLE
 
 _ALL_OF = ("callback", "connection", "shell", "become", "inventory", "vars", "cache", "strategy", "filter", "test")
 _ACTIONS = ("kubernetes.core.k8s", "kubernetes.core.k8s_info", "ansible.builtin.command", "ansible.builtin.normal")
+_LATE = (
+    "ansible.module_utils._internal._json._profiles._module_legacy_c2m",
+    "ansible.module_utils._internal._json._profiles._module_legacy_m2c",
+    "ansible.playbook.handler_task_include",
+    "multiprocessing.synchronize",
+)
+"""What is imported when it is first used, in every run."""
 _TOUCHED = ("ansible.builtin", "kubernetes.core")
 _CONFIGURATIONS = ("~/.ansible.cfg", "/etc/ansible/ansible.cfg")
 
@@ -41,6 +49,8 @@ def preload() -> None:
     for kind in _ALL_OF:
         _preload_all(getattr(loader, f"{kind}_loader"))
     _preload_options_of_callback()
+    _preload_late_imports()
+    _preload_parser()
     command.shell_sets()
     manager.cleanup_tmp_file(C.DEFAULT_LOCAL_TMP)  # each run makes its own
     atexit.unregister(manager.cleanup_tmp_file)
@@ -69,6 +79,23 @@ def _preload_options_of_callback() -> None:
             stated = ModuleType("awx_display")
             stated.DOCUMENTATION = _documentation(path)  # type: ignore[attr-defined]
             loader.callback_loader._load_config_defs("awx_display", stated, path)
+
+
+def _preload_late_imports() -> None:
+    for name in _LATE:
+        with suppress(ImportError):  # not in every line
+            import_module(name)
+
+
+def _preload_parser() -> None:
+    """The parser of the command line, which depends on nothing that a run may change."""
+    made = PlaybookCLI(["ansible-playbook"])
+    made.init_parser()
+
+    def init_parser(cli: PlaybookCLI) -> None:
+        cli.parser = made.parser
+
+    PlaybookCLI.init_parser = init_parser
 
 
 def _documentation(path: str) -> str:

@@ -6,10 +6,13 @@ import array
 import json
 import os
 import socket
+import struct
 from collections.abc import Sequence
 from typing import Any
 
 Message = dict[str, Any]
+HEAD = struct.Struct(">I")
+"""The length of what follows, where there are pieces in a pipe."""
 
 _MOST_DESCRIPTORS = 16
 _ROOM = socket.CMSG_SPACE(_MOST_DESCRIPTORS * array.array("i").itemsize)

@@ -1,0 +1,86 @@
+"""Parts of events that come through a pipe: each is there when its output is read, whatever its size."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import threading
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from runner.execute.parts import Parts
+from runner.execute.warm.inside.wire import HEAD
+
+
+@pytest.fixture
+def ends() -> tuple[int, int]:
+    return os.pipe()
+
+
+@pytest.fixture
+async def parts(ends: tuple[int, int]) -> AsyncIterator[Parts]:
+    made = Parts(ends[0])
+    yield made
+    made.close()
+    with suppress(OSError):
+        os.close(ends[1])
+
+
+def framed(part: dict[str, Any]) -> bytes:
+    data = json.dumps(part).encode()
+    return HEAD.pack(len(data)) + data
+
+
+async def test_a_part_is_given_out_once(parts: Parts, ends: tuple[int, int]) -> None:
+    os.write(ends[1], framed({"uuid": "a", "event": "x"}))
+
+    assert parts.take("a") == {"uuid": "a", "event": "x"}
+    assert parts.take("a") is None
+
+
+async def test_parts_may_be_asked_for_in_any_order(parts: Parts, ends: tuple[int, int]) -> None:
+    os.write(ends[1], framed({"uuid": "a"}) + framed({"uuid": "b"}))
+
+    assert parts.take("b") == {"uuid": "b"}
+    assert parts.take("a") == {"uuid": "a"}
+
+
+async def test_output_that_belongs_to_no_event_has_none(parts: Parts) -> None:
+    assert parts.take("nothing came") is None
+
+
+async def test_half_a_part_waits_for_the_rest(parts: Parts, ends: tuple[int, int]) -> None:
+    whole = framed({"uuid": "a", "event": "x" * 100})
+    os.write(ends[1], whole[:50])
+    assert parts.take("a") is None
+
+    os.write(ends[1], whole[50:])
+    assert parts.take("a") is not None
+
+
+async def test_one_that_is_larger_than_a_pipe_comes_while_nobody_asks(parts: Parts, ends: tuple[int, int]) -> None:
+    """Its sender would wait for ever otherwise."""
+    large = {"uuid": "a", "event": "ü" * 2**20}
+    sender = threading.Thread(target=write_all, args=(ends[1], framed(large)))
+    sender.start()
+    await asyncio.to_thread(sender.join, 10)
+
+    assert parts.take("a") == large
+
+
+async def test_the_end_of_the_pipe_is_the_end_of_nothing_that_came(parts: Parts, ends: tuple[int, int]) -> None:
+    os.write(ends[1], framed({"uuid": "a"}))
+    os.close(ends[1])
+
+    assert parts.take("b") is None
+    assert parts.take("a") == {"uuid": "a"}
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
