@@ -408,6 +408,34 @@ async def test_of_the_artifacts_the_newest_stay(bench: Bench) -> None:
     assert {path.name for path in (bench.run_directory / "artifacts").iterdir()} == {second.ident, "latest"}
 
 
+async def test_when_memory_runs_out_the_run_is_killed_before_the_operator(bench: Bench) -> None:
+    await bench.run("- command: cat /proc/self/oom_score_adj\n  register: own\n- debug: {var: own.stdout}")
+
+    (shown,) = (
+        event["event_data"]["res"]["own.stdout"]
+        for event in bench.events
+        if "own.stdout" in str(event.get("event_data", {}).get("res", {}))
+    )
+    assert int(shown) > int(Path("/proc/self/oom_score_adj").read_text())
+
+
+async def test_a_run_that_runs_out_of_memory_fails_alone(bench: Bench) -> None:
+    (bench.directory / "filter_plugins").mkdir()
+    (bench.directory / "filter_plugins/greedy.py").write_text(
+        "import resource\n"
+        "def greedy(size):\n"
+        "    resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))\n"
+        "    return len('x' * size)\n"
+        "class FilterModule:\n"
+        "    def filters(self): return {'greedy': greedy}\n"
+    )
+    refused = await bench.run("- debug: {msg: '{{ (2**30) | greedy }}'}")
+    (bench.directory / "filter_plugins/greedy.py").unlink()
+    after = await bench.run("- debug: {msg: \"{{ ('x' * 2**30) | length }}\"}")
+
+    assert (refused.succeeded, after.succeeded) == (False, True)
+
+
 async def test_all_that_is_written_is_private(bench: Bench) -> None:
     previous = os.umask(0)
     try:

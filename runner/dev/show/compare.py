@@ -38,7 +38,7 @@ class Figures:
     latencies: list[float] = field(default_factory=list)
     cpu: float = 0.0
     idle_memory: int = 0
-    run_memory: int = 0
+    peak_memory: int = 0
     burst: int = 0
     burst_seconds: float = 0.0
 
@@ -68,8 +68,14 @@ class Contender:
         names = [f"burst-{number}" for number in range(count)]
         started = time.monotonic()
         create(self.observer, names)
-        wait_for("all to be Successful", lambda: all(map(self._done, names)), seconds=60 + 10 * count, every=0.2)
+        wait_for("all to be Successful", lambda: self._all_done(names), seconds=60 + 10 * count, every=0.2)
         self.figures.burst, self.figures.burst_seconds = count, time.monotonic() - started
+
+    def _all_done(self, names: list[str]) -> bool:
+        self.figures.peak_memory = max(self.figures.peak_memory, accounting.memory(self.operator.pid))
+        while names and self._done(names[-1]):
+            names.pop()
+        return not names
 
     def _done(self, name: str) -> bool:
         return bool(condition(self.observer.get(*KIND, name) or {}, "Successful").get("status") == "True")
@@ -142,6 +148,7 @@ _ROWS: Sequence[Row] = (
     ("created -> Successful, p95", lambda of: p50_p95(of.latencies)[1], "{:.3f} s"),
     ("CPU-seconds a reconcile", lambda of: of.cpu, "{:.3f} s"),
     ("memory at rest, all processes", lambda of: of.idle_memory / 2**20, "{:.0f} MiB"),
+    ("memory at most, two runs at a time", lambda of: of.peak_memory / 2**20, "{:.0f} MiB"),
     ("at once, a second", lambda of: of.throughput, "{:.2f}"),
 )
 
@@ -166,7 +173,12 @@ def main() -> int:
     """The comparison as a command; returns its exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=15, help="custom resources one after the other, for each")
-    parser.add_argument("--resources", type=int, default=200, help="custom resources at once; cold gets a fifth")
+    parser.add_argument(
+        "--resources",
+        type=int,
+        default=200,
+        help="custom resources at once; a fifth for cold, a tenth after the first scenario",
+    )
     parser.add_argument("--scenarios", nargs="*", default=SCENARIOS, choices=SCENARIOS)
     parser.add_argument("--operator", default="", help="another executable with the same command line")
     parser.add_argument("--output", type=Path, help="write the figures to this file, as JSON")
@@ -178,7 +190,7 @@ def main() -> int:
         plane = stack.enter_context(ControlPlane(work / "plane"))
         prepared(plane.kubeconfig).close()
         for scenario in options.scenarios:
-            at_once = options.resources if scenario == SCENARIOS[0] else 0
+            at_once = options.resources if scenario == SCENARIOS[0] else options.resources // 10
             bursts = {name: at_once if name == "warm" else at_once // 5 for name in who}
             found = compare(scenario, plane.kubeconfig, work, who, options.rounds, bursts)
             stock = cpu_of_stock_run(work / "stock", scenario, plane.kubeconfig)

@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 from . import finder, wire
 from .files import Stat, changed, imported
 from .forks import exit_code, flush
-from .supervisor import adopt, die_with, end_all, let_go_of_output
+from .supervisor import adopt, be_killed_first, die_with, end_all, let_go_of_output
 
 PRELOADED = tuple(
     f"ansible.modules.{name}"
@@ -118,6 +118,7 @@ class Host:
         pid = os.fork()
         if not pid:
             die_with(me)
+            be_killed_first()
             self._line.close()
             reply.close()
             for pidfd, (_, other) in self._waiting.items():

@@ -19,7 +19,7 @@ from .files import changed
 from .forks import exit_code, flush
 from .host import Host
 from .lines import Line, line
-from .supervisor import adopt, die_with, let_go_of_output, supervise
+from .supervisor import adopt, be_killed_first, die_with, let_go_of_output, supervise
 
 
 class Plays:
@@ -60,6 +60,7 @@ class Plays:
         child = os.fork()
         if not child:
             die_with(me)
+            be_killed_first()
             wire.close([lock, lifeline, status])
             _play(message, (output, parts), self._line, self._register, host)
         wire.close([output, parts])

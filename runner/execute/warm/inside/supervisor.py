@@ -13,6 +13,7 @@ A program of its own: `python -I -S supervisor.py <lifeline> <lock> <until> <com
 - `lock` is a locked file; it stays locked, and the next run of the same object waits, until none is left.
 - What is still there when the command ends (a daemon, `async` with `poll: 0`, an ssh master) is ended the same
   way: a run is over when its last process is.
+- What it starts is killed first when memory runs out, so that a run does not take the operator along.
 - It holds no end of the output pipe, and exits with the command's code, or with 128 + the signal that ended it.
 
 Needs Linux 5.3 (pidfd_open).
@@ -42,6 +43,8 @@ _SIGHUP, _SIGINT, _SIGQUIT, _SIGKILL, _SIGPIPE, _SIGTERM = 1, 2, 3, 9, 13, 15
 _SIG_DFL, _SIG_IGN = 0, 1
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_OOM = "/proc/self/oom_score_adj"
+_EARLIER, _FIRST = 500, 1000
 _libc = ctypes.CDLL(None)
 
 
@@ -84,6 +87,15 @@ def die_with(parent: int) -> None:
         os._exit(127)
 
 
+def be_killed_first() -> None:
+    """When memory runs out; inherited by everything that is started from here."""
+    try:
+        with open(_OOM, "r+b", buffering=0) as file:
+            file.write(b"%d" % min(int(file.read()) + _EARLIER, _FIRST))
+    except OSError:
+        pass  # no /proc to write to: then as the kernel thinks best
+
+
 def _ignore_signals() -> None:
     """Nobody ends the supervisor before its descendants but the kernel. Called after the fork: not inherited."""
     for number in (_SIGHUP, _SIGINT, _SIGTERM):
@@ -97,6 +109,7 @@ def _start(command: list[str]) -> int:
         return child
     try:
         die_with(supervisor)
+        be_killed_first()
         for number in (_SIGHUP, _SIGINT, _SIGPIPE, _SIGQUIT, _SIGTERM):  # Python or nohup may ignore them
             _libc.signal(number, _SIG_DFL)
         os.execv(command[0], command)  # noqa: S606  (what this program is for)
