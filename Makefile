@@ -77,6 +77,7 @@ demo: $(READY)  ## Watch the sample operator live on a real Kubernetes API; KEEP
 .PHONY: bench
 bench: $(READY)  ## What a reconcile costs, cold, warm and by OPERATOR=command; RESOURCES=200 ROUNDS=15 IDLE=5000
 	$(BIN)/python -m runner.dev.show.compare --resources $(RESOURCES) --rounds $(ROUNDS) --output build/bench.json $(if $(OPERATOR),--operator '$(OPERATOR)')
+	$(BIN)/python -m tools.plot build/bench.json > build/bench.svg
 	$(BIN)/python -m runner.dev.show.bench --resources $(RESOURCES) --idle $(IDLE) $(if $(OPERATOR),--operator '$(OPERATOR)')
 
 .PHONY: reference
