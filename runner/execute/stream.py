@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import codecs
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from runner.execute.run import Run, Sink
 
 _CHUNK = 32 * 1024
 _LINES = 64
+_BESIDE_MARKS = re.compile(r"(?<=\n)(?=\x1b\[K)|(?<=\x1b\[K)(?=\n)")
+"""Where output outside of events may begin or end."""
 _log = structlog.get_logger(__name__)
 
 
@@ -50,8 +53,14 @@ class Stream:
             for place, piece in enumerate(pieces(decoder.decode(chunk))):
                 if place:
                     await asyncio.sleep(0)
-                self._filter.write(piece)
+                self._write(piece)
         self._filter.write(decoder.decode(b"", final=True))
+
+    def _write(self, text: str) -> None:
+        for part in _BESIDE_MARKS.split(
+            text
+        ):  # of lines that come together with a mark, the parser keeps the last
+            self._filter.write(part)
 
     def close(self) -> None:
         """Give out what came last; nothing comes after."""

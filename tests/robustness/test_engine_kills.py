@@ -25,7 +25,7 @@ TASKS = 3
 ROLE = """
 - name: Give this run a name of its own
   ansible.builtin.set_fact:
-    run: "{{ 2 ** 62 | random }}"
+    run: "{{ (2 ** 62) | random }}"
 """ + "".join(
     f"""
 - name: Say when this begins, wait until it may go on, say when it ends
