@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from importlib.metadata import version
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -26,7 +27,8 @@ class Case:
     end with, `says` what its output must hold, so that a case which checks nothing any more is noticed; `needs`
     names what must be there (`kubernetes`, `http`); `volatile` are keys whose values differ from run to run by
     their nature; `unordered` says that the order of events is left to chance, by stock Ansible too; `covered` says
-    what the warm engine makes of it: `warm`, `plugin` (warm, but the real plugin starts the module) or `cold`.
+    what the warm engine makes of it: `warm`, `plugin` (warm, but the real plugin starts the module) or `cold`;
+    `only` is the one line of ansible-core that it is for, if any.
     """
 
     name: str
@@ -42,21 +44,28 @@ class Case:
     volatile: tuple[str, ...] = ()
     unordered: bool = False
     covered: str = "warm"
+    only: str = ""
 
     @property
     def is_role(self) -> bool:
         return self.content.startswith("roles/")
 
 
+LINE = ".".join(version("ansible-core").split(".")[:2])
+"""The line of ansible-core that is installed: what a case says under `lines` of this line goes before the rest."""
+
+
 def names(directory: Path = CASES) -> list[str]:
-    """The cases there are, in order."""
-    return sorted(path.parent.name for path in directory.glob(f"*/{METADATA}"))
+    """The cases there are for the line of ansible-core that is installed, in order."""
+    found = sorted(path.parent.name for path in directory.glob(f"*/{METADATA}"))
+    return [name for name in found if read(name, directory=directory).only in ("", LINE)]
 
 
 def read(name: str, values: Mapping[str, str] | None = None, directory: Path = CASES) -> Case:
     """The case of that name. Raises ValueError for a key that means nothing."""
     text = (directory / name / METADATA).read_text(encoding="utf-8")
     given = yaml.safe_load(Template(text).safe_substitute(values or {})) or {}
+    given |= given.pop("lines", {}).get(LINE, {})
     if unknown := set(given) - {known.name for known in fields(Case)}:
         raise ValueError(f"{name}/{METADATA}: {', '.join(sorted(unknown))} means nothing here")
     return Case(name, **{key: _frozen(value) for key, value in given.items()})

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 _WIDTH = 400
+_BEFORE = 40
 _MOST = 60
 
 
@@ -72,9 +73,19 @@ def _of_lists(where: str, one: Sequence[Any], other: Sequence[Any]) -> Iterator[
 
 
 def _of_texts(where: str, one: Sequence[str], other: Sequence[str]) -> Iterator[str]:
-    for line in difflib.unified_diff(one, other, n=0, lineterm=""):
-        if not line.startswith(("---", "+++", "@@")):
-            yield f"{where}: {line[:_WIDTH]}"
+    for kind, begin, end, other_begin, other_end in difflib.SequenceMatcher(None, one, other).get_opcodes():
+        if kind == "equal":
+            continue
+        left, right = one[begin:end], other[other_begin:other_end]
+        cut = _where_they_differ(left[0], right[0]) if len(left) == len(right) == 1 else 0
+        yield from (f"{where}: -{line[cut : cut + _WIDTH]}" for line in left)
+        yield from (f"{where}: +{line[cut : cut + _WIDTH]}" for line in right)
+
+
+def _where_they_differ(one: str, other: str) -> int:
+    """Some characters before that."""
+    same = next((place for place, (left, right) in enumerate(zip(one, other)) if left != right), len(one))  # noqa: B905
+    return max(0, same - _BEFORE)
 
 
 def _line(value: Any) -> str:

@@ -2,6 +2,9 @@
 
 What names something (a UUID, a temporary file) is numbered by its first appearance, so that two names that were
 equal stay equal, and two that differed stay different. What measures (moments, spans) is left out.
+
+One thing more is: the frames of a traceback. Where a module of ansible-core 2.18 crashes, they name the packed module
+or the file that it was packed from.
 """
 
 from __future__ import annotations
@@ -30,7 +33,11 @@ _MEASURES = {
     "<klog>": r"\b[EIW]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ (?=\w+\.go)",
     "Paused for <span>": r"Paused for \d+\.\d+ seconds",
     "<span>": r"\b\d:\d\d:\d\d\.\d{6}\b",
+    "<frame>": r"<frame at 0x[0-9a-f]+, file '[^']*', line \d+, code \w+>",
+    '"clusterIPs": <ips>': r'"clusterIPs": \[[^]]*\]',
+    "Traceback <frames>": r"Traceback \(most recent call last\):(?:(?:\n|\\n)[ \t]+(?:(?!\\n)[^\n])*)+",
 }
+_MOMENTS = ("atime", "mtime")
 _NAME = re.compile("|".join(f"(?P<{kind.replace('-', '_')}>{pattern})" for kind, pattern in _NAMES.items()))
 _MEASURE = {sign: re.compile(pattern) for sign, pattern in _MEASURES.items()}
 _RESULT = re.compile(r" => (\{.*\})(\x1b\[0m)?$", re.MULTILINE)
@@ -80,7 +87,8 @@ class Normal:
         return self.value(plain)
 
     def _of_key(self, key: object, value: Any) -> Any:
-        return f"<{key}>" if key in self._volatile else self.value(value)
+        moment = isinstance(value, float) and key in _MOMENTS
+        return f"<{key}>" if moment or key in self._volatile else self.value(value)
 
     def _result(self, found: re.Match[str]) -> str:
         try:

@@ -22,6 +22,8 @@ from tests.corpus.stage import KEY, Stage
 IDENT = "1"
 DEADLINE = 120.0
 KUBECTL_CACHE = ".kube/cache/http/"  # answers of the API server, with their dates
+_CUT = 300
+"""Characters of a line of the tail that are looked at: it is cut before names of any length are made the same."""
 
 
 async def observe(
@@ -84,7 +86,8 @@ def _outcome(outcome: Outcome, normal: Normal, *, unordered: bool) -> dict[str, 
         seen["messages"] = sorted(seen["messages"])
         del seen["tail"]
     plain: dict[str, Any] = normal.value(seen)
-    return plain
+    lines = str(plain.get("tail", "")).split("\n")
+    return plain | {"tail": "\n".join(line[:_CUT] for line in lines)}
 
 
 def _artifacts(directory: Path, told: list[Any], normal: Normal, *, unordered_events: bool) -> dict[str, Any]:
