@@ -68,6 +68,12 @@ def test_a_custom_resource_is_reconciled(operator: Container, observer: Observer
     assert deployment["metadata"]["ownerReferences"][0]["uid"] == done["metadata"]["uid"]
 
 
+def test_runs_are_warm(operator: Container, observer: Observer) -> None:
+    operator.start(*_arguments())
+    observer.create(yaml.safe_load((CONFIG.parent / "crds/samples/memcached.yaml").read_text()))
+    operator.wait_for_log('"engine": "warm"', PATIENCE)
+
+
 def test_it_stops_when_the_kubelet_says_so(operator: Container) -> None:
     operator.start(*_arguments())
     operator.wait_for_log('"msg": "Ready"', PATIENCE)
