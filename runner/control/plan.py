@@ -18,6 +18,8 @@ ARTIFACTS = PREFIX + "max-runner-artifacts"
 VERBOSITY = PREFIX + "verbosity"
 
 _BACKLOG = frozenset({Trigger.BACKLOG})
+_CHANGE = frozenset({Trigger.CHANGED, Trigger.PERIOD})
+"""A change, and the period that any object waits for meanwhile."""
 _SPREAD = 0.1
 
 
@@ -143,18 +145,24 @@ def _period(annotations: Mapping[str, str], watch: Watch, defaults: Defaults) ->
 
 
 def _rest(body: Body, period: float | None, defaults: Defaults, occasion: Occasion) -> Skip | None:
-    """Skip what only a start of the operator asks for, while its last success is still good."""
-    if defaults.reconcile_at_start or occasion.triggers != _BACKLOG:
+    """Skip what was reconciled as it is now, while that is still good.
+
+    That is where only a start of the operator asks for it, or a change that the run before has found already.
+    """
+    at_start = not defaults.reconcile_at_start and occasion.triggers == _BACKLOG
+    found_before = Trigger.CHANGED in occasion.triggers and occasion.triggers <= _CHANGE
+    if not (at_start or found_before):
         return None
+    reason = "reconciled before the start" if at_start else "this change was reconciled with the one before"
     completed = _completed(body)
     if completed is None:
         return None
     if period is None:
-        return Skip("reconciled before the start")
+        return Skip(reason)
     rest = completed.timestamp() + period - occasion.now.timestamp()
     if rest <= 0:
         return None
-    return Skip("reconciled before the start", min(rest, period) * (1 + _SPREAD * occasion.spread))
+    return Skip(reason, min(rest, period) * (1 + _SPREAD * occasion.spread))
 
 
 def _completed(body: Body) -> datetime | None:

@@ -168,6 +168,32 @@ def test_the_rest_is_spread(spread: float) -> None:
     assert step.after == pytest.approx(3540.123 * (1 + 0.1 * spread))
 
 
+@pytest.mark.parametrize("triggers", [{Trigger.CHANGED}, {Trigger.CHANGED, Trigger.PERIOD}])
+def test_a_change_that_the_run_before_has_found_already_leads_to_no_other(triggers: set[Trigger]) -> None:
+    step = plan(reconciled(), WATCH, replace(RESTING, reconcile_at_start=True), Occasion(NOW, frozenset(triggers)))
+    assert isinstance(step, Skip)
+    assert step.after == pytest.approx(3540.123)
+
+
+@pytest.mark.parametrize(
+    "triggers",
+    [
+        {Trigger.PERIOD},
+        {Trigger.DEPENDENT},
+        {Trigger.CHANGED, Trigger.DEPENDENT},
+        {Trigger.CHANGED, Trigger.RETRY},
+    ],
+)
+def test_whatever_else_asks_for_a_run_gets_one(triggers: set[Trigger]) -> None:
+    assert isinstance(plan(reconciled(), WATCH, RESTING, Occasion(NOW, frozenset(triggers))), Perform)
+
+
+def test_a_change_that_no_run_has_found_leads_to_one() -> None:
+    changed = reconciled()
+    changed["metadata"]["generation"] += 1
+    assert isinstance(plan(changed, WATCH, RESTING, Occasion(NOW, frozenset({Trigger.CHANGED}))), Perform)
+
+
 def test_without_a_period_it_rests_for_good() -> None:
     step = at_start(reconciled(), defaults=replace(RESTING, reconcile_period=0))
     assert step == Skip("reconciled before the start")
