@@ -137,6 +137,25 @@ async def test_a_killed_zygote_of_modules_is_replaced(warm: Warm) -> None:
 
 
 @pytest.mark.parametrize("zygote", ["plays", "modules"])
+async def test_one_that_is_killed_while_it_starts_keeps_runs_from_being_warm_for_a_moment_only(
+    tmp_path: Path, zygote: str
+) -> None:
+    warm = Warm(tmp_path)
+    starting = asyncio.create_task(warm.executor.warm_up())
+    await until(lambda: len(descendants(os.getpid())) >= 2)
+    for pid in descendants(os.getpid()):
+        if zygote in Path(f"/proc/{pid}/cmdline").read_text().split("\0"):
+            os.kill(pid, signal.SIGKILL)
+    with pytest.raises(RunError, match="cannot start"):
+        await starting
+
+    async with asyncio.timeout(PATIENCE):
+        while (await warm.run("- debug:")).engine is not Engine.WARM:
+            pass
+    await warm.executor.close()
+
+
+@pytest.mark.parametrize("zygote", ["plays", "modules"])
 async def test_a_run_outlives_the_zygotes_it_came_from(warm: Warm, zygote: str) -> None:
     begun, go_on = warm.directory / "begun", warm.directory / "go-on"
     tasks = f"- file: {{path: {begun}, state: touch}}\n- wait_for: {{path: {go_on}, sleep: 1}}\n- ping:"

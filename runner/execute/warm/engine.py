@@ -20,8 +20,8 @@ from runner.execute.warm import covered
 from runner.execute.warm.inside import wire
 from runner.execute.warm.zygote import READY_WITHIN, Zygote
 
-_REST = 60.0
-"""Seconds without another attempt after the zygotes could not be started."""
+_REST, _LONGEST_REST = 1.0, 60.0
+"""Seconds without another attempt after the zygotes could not be started, twice as many after each."""
 _KILLED = 137
 _log = structlog.get_logger(__name__)
 
@@ -50,6 +50,7 @@ class ForkEngine:
         self._unknown = covered.unknown(version("ansible-core"))
         self._pair: _Pair | None = None
         self._starting = asyncio.Lock()
+        self._rest = _REST
         self._rest_until = 0.0
         self._closed: list[Zygote] = []
 
@@ -71,8 +72,10 @@ class ForkEngine:
                 raise RunError("the processes that runs are forked from could not be started a moment ago")
             try:
                 self._pair = await self._start(wanted, covered.static(environment))
+                self._rest = _REST
             except (RunError, OSError, TimeoutError) as error:
-                self._rest_until = time.monotonic() + _REST
+                self._rest_until = time.monotonic() + self._rest
+                self._rest = min(2 * self._rest, _LONGEST_REST)
                 raise RunError(f"cannot start the processes that runs are forked from: {error}") from error
 
     async def _start(self, key: str, environment: Mapping[str, str]) -> _Pair:
