@@ -6,22 +6,16 @@ host with its run.
 
 from __future__ import annotations
 
-import atexit
 import importlib
-import os
-import select
 import socket
 import sys
-import threading
-import time
 import warnings
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import Any
 
 from . import finder, wire
 from .files import Stat, changed, imported
-from .forks import exit_code, flush
-from .supervisor import adopt, be_killed_first, die_with, end_all, let_go_of_output
+from .modulehost import Host
 
 PRELOADED = tuple(
     f"ansible.modules.{name}"
@@ -70,144 +64,6 @@ class Modules:
         _, line = descriptors
         Host(socket.socket(fileno=line), self._loaded).run()
         return 0
-
-
-class Host:
-    """Forks the modules of one run, until the run's end of the line is closed; then it ends what they left."""
-
-    def __init__(self, line: socket.socket, loaded: dict[str, Stat]) -> None:
-        self._line = line
-        self._loaded = loaded
-        self._waiting: dict[int, tuple[int, socket.socket]] = {}  # the pid and who waits for it, by pidfd
-        self._poll = select.poll()
-
-    def run(self) -> None:
-        adopt()
-        let_go_of_output()
-        self._poll.register(self._line, select.POLLIN)
-        while True:
-            for descriptor, _ in self._poll.poll():
-                if descriptor in self._waiting:
-                    self._ended(descriptor)
-                elif not self._serve():
-                    end_all(0)
-                    return
-
-    def _serve(self) -> bool:
-        request = wire.receive(self._line)
-        if request is None:
-            return False
-        message, descriptors = request
-        reply = socket.socket(fileno=descriptors.pop(0))
-        try:
-            self._start(message, descriptors, reply)
-        except BrokenPipeError:
-            reply.close()  # who asked has gone
-        finally:
-            wire.close(descriptors)
-        return True
-
-    def _start(self, message: wire.Message, output: list[int], reply: socket.socket) -> None:
-        for name, stat in message["files"].items():
-            if name in self._loaded and list(self._loaded[name]) != stat:
-                wire.send(reply, {"refused": f"{stat[0]} is not what was imported"})
-                reply.close()
-                return
-        wire.send(reply, {"started": True})  # from here on nobody else may run it
-        me = os.getpid()
-        pid = os.fork()
-        if not pid:
-            die_with(me)
-            be_killed_first()
-            self._line.close()
-            reply.close()
-            for pidfd, (_, other) in self._waiting.items():
-                os.close(pidfd)
-                other.close()
-            _module(message, output)
-        pidfd = os.pidfd_open(pid)
-        self._waiting[pidfd] = (pid, reply)
-        self._poll.register(pidfd, select.POLLIN)
-
-    def _ended(self, pidfd: int) -> None:
-        pid, reply = self._waiting.pop(pidfd)
-        self._poll.unregister(pidfd)
-        os.close(pidfd)
-        _, status = os.waitpid(pid, 0)
-        with suppress(OSError):
-            wire.send(reply, {"code": os.waitstatus_to_exitcode(status)})
-        reply.close()
-
-
-def _module(message: wire.Message, output: list[int]) -> NoReturn:
-    """Be the module: as a Python that was started for it, up to its exit."""
-    code = 1
-    try:
-        _become(message, output)
-        _run(message)
-    except SystemExit as ending:
-        code = exit_code(ending)
-    except BaseException:
-        sys.excepthook(*_exception())
-    finally:
-        _exit(code)
-
-
-def _exit(code: int) -> NoReturn:
-    """Leave as the interpreter does: threads, exit functions, buffers."""
-    try:
-        threading._shutdown()  # type: ignore[attr-defined]
-        atexit._run_exitfuncs()
-    finally:
-        flush()
-        os._exit(code)
-
-
-def _exception() -> tuple[Any, Any, Any]:
-    kind, error, trace = sys.exc_info()
-    return kind, error, trace
-
-
-def _become(message: wire.Message, output: list[int]) -> None:
-    nothing, end = os.pipe()
-    os.close(end)  # as a command that nothing is written to
-    for number, descriptor in enumerate([nothing, *output]):
-        os.dup2(descriptor, number)
-        os.close(descriptor)
-    os.umask(message["umask"])
-    os.chdir(message["cwd"])
-    os.environ.clear()
-    os.environ.update(message["environment"])
-    time.tzset()
-    sys.argv = [""]
-    _limit(message["open_files"])
-    finder.use(message["collections"])
-    _read_again()
-
-
-def _read_again() -> None:
-    """What the Kubernetes client has read from the environment when it was imported."""
-    place = os.environ.get("KUBECONFIG", "~/.kube/config")
-    for name in ("kubernetes.config", "kubernetes.config.kube_config"):
-        if name in sys.modules:
-            sys.modules[name].KUBE_CONFIG_DEFAULT_LOCATION = place  # type: ignore[attr-defined]
-
-
-def _limit(open_files: int) -> None:
-    """As Ansible's own wrapper does: within the hard limit."""
-    if open_files:
-        import resource
-
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        if (wanted := min(hard, open_files)) != soft:
-            with suppress(ValueError):
-                resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-
-
-def _run(message: wire.Message) -> None:
-    from . import target  # only where Ansible's target side may be imported
-
-    target.run(message["module"], message["parameters"].encode(), message["profile"])
 
 
 def _import(name: str) -> None:
