@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from textwrap import dedent
 
 import pytest
 
@@ -199,21 +200,20 @@ def test_an_unmanaged_status_is_left_alone(project: Project, operate: Operate, t
 def test_a_finalizer_runs_before_the_object_is_gone(
     project: Project, operate: Operate, things: Things, observer: Observer
 ) -> None:
-    project.role("keeper", CONFIG_MAP.replace('"{{ text }}"', "\"{{ farewell | default('here') }}\""))
+    keep = CONFIG_MAP.replace('"{{ text }}"', "\"{{ farewell | default('here') }}\"")
+    go_on = project / "go-on"
+    wait = f"- wait_for: {{path: {go_on}, sleep: 1}}\n  when: farewell is defined\n"
+    project.role("keeper", f"{dedent(keep)}\n{wait}")
     project.watch("keeper", finalizer={"name": "test.example.com/bye", "vars": {"farewell": "gone"}})
     operate()
     things.create("first")
     things.wait("first", "Successful")
     assert things.get("first")["metadata"]["finalizers"] == ["test.example.com/bye"]
-    seen: list[str] = []
     things.delete("first")
-
-    def gone() -> bool:
-        seen.append(_text(observer, "first"))
-        return not things.get("first")
-
-    wait_for("the object to be gone", gone, seconds=PATIENCE)
-    assert "gone" in seen
+    wait_for("the finalizer's run", lambda: _text(observer, "first") == "gone", seconds=PATIENCE)
+    assert things.get("first")
+    go_on.touch()
+    wait_for("the object to be gone", lambda: not things.get("first"), seconds=PATIENCE)
 
 
 def test_a_cluster_scoped_resource_has_no_namespace(

@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -142,10 +143,8 @@ async def test_one_that_is_killed_while_it_starts_keeps_runs_from_being_warm_for
 ) -> None:
     warm = Warm(tmp_path)
     starting = asyncio.create_task(warm.executor.warm_up())
-    await until(lambda: len(descendants(os.getpid())) >= 2)
-    for pid in descendants(os.getpid()):
-        if zygote in Path(f"/proc/{pid}/cmdline").read_text().split("\0"):
-            os.kill(pid, signal.SIGKILL)
+    await until(lambda: starting_zygote(zygote))
+    os.kill(starting_zygote(zygote), signal.SIGKILL)
     with pytest.raises(RunError, match="cannot start"):
         await starting
 
@@ -153,6 +152,16 @@ async def test_one_that_is_killed_while_it_starts_keeps_runs_from_being_warm_for
         while (await warm.run("- debug:")).engine is not Engine.WARM:
             pass
     await warm.executor.close()
+
+
+def starting_zygote(kind: str) -> int:
+    """The id of our child that is to be this one, 0 while there is none; the executor does not tell before it is ready."""
+    for pid in descendants(os.getpid()):
+        with suppress(OSError):
+            command = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+            if kind in command and "-c" in command:
+                return pid
+    return 0
 
 
 @pytest.mark.parametrize("zygote", ["plays", "modules"])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import socket
 import sys
+import time
 import warnings
 from contextlib import suppress
 from typing import Any
@@ -55,6 +56,7 @@ class Modules:
             _import(name)
         _forget_modules()
         _parse_kubeconfigs_in_c()
+        _look_sooner_for_mounts()
         self._loaded = imported("ansible", "ansible_collections")
 
     def refuses(self) -> str:
@@ -91,6 +93,24 @@ def _parse_kubeconfigs_in_c() -> None:
             return safe_load if name == "safe_load" else getattr(yaml, name)
 
     reader.yaml = Yaml()  # type: ignore[attr-defined]
+
+
+class _Impatient:
+    """In the place of the module `time`, for who sleeps between two looks at something."""
+
+    @staticmethod
+    def sleep(seconds: float) -> None:
+        time.sleep(min(seconds, 0.002))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(time, name)
+
+
+def _look_sooner_for_mounts() -> None:
+    """The facts about mounts are looked for ten times a second, and once more when all are there."""
+    facts = sys.modules.get("ansible.module_utils.facts.hardware.linux")
+    if facts is not None:
+        facts.time = _Impatient()  # type: ignore[attr-defined]
 
 
 def _forget_modules() -> None:
