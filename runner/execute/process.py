@@ -187,9 +187,11 @@ class ColdExecutor:
     def _init_runner(
         self, run: Run, directory: RunDirectory, playbook: Path, environment: Mapping[str, str]
     ) -> _AnsibleRunner:
-        from ansible_runner.interface import init_runner  # noqa: PLC0415  (30 ms that only an operator needs)
+        # Here because it takes 30 ms that only an operator needs; the package, not a module of it, because that
+        # waits for another thread that is importing it, and its last line is one that runs need.
+        import ansible_runner  # noqa: PLC0415
 
-        runner: _AnsibleRunner = init_runner(
+        runner: _AnsibleRunner = ansible_runner.interface.init_runner(
             private_data_dir=str(directory.path),
             ident=run.ident,
             playbook=str(playbook),
