@@ -37,7 +37,7 @@ class EventFiles:
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT, 0o600)  # truncating would cost more than the rest
         with os.fdopen(descriptor, "wb", buffering=0) as file:
             file.write(json.dumps(event).encode())
-        Path(partial).rename(f"{self._directory}/{event['counter']}-{event['uuid']}.json")
+        os.rename(partial, f"{self._directory}/{event['counter']}-{event['uuid']}.json")  # noqa: PTH104  (half as long)
 
     def _partial(self, event: dict[str, Any]) -> str:
         return f"{self._directory}/{event['uuid']}-partial.json"

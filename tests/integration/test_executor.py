@@ -22,6 +22,7 @@ from runner.execute.warm.executor import WarmExecutor
 from runner.objects import GroupVersionKind, ObjectKey
 from runner.watches import Content, Engine
 from tests.fixtures.ansible_line import only_where_warm
+from tests.fixtures.engine import waiting
 
 KEY = ObjectKey(GroupVersionKind("cache.example.com", "v1", "Memcached"), "default", "one")
 PATIENCE = 20.0
@@ -68,7 +69,7 @@ class Bench:
         found = {
             int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and self._ours(entry)
         }
-        return sorted(found - self.executor.zygotes)
+        return sorted(found - self.executor.zygotes - waiting(self.executor.zygotes))
 
     def _ours(self, process: Path) -> bool:
         try:

@@ -22,6 +22,7 @@ from runner.execute.warm.inside.supervisor import descendants
 from runner.objects import GroupVersionKind, ObjectKey
 from runner.watches import Content, Engine
 from tests.fixtures.ansible_line import only_where_warm
+from tests.fixtures.engine import children, of_runs, waiting
 
 pytestmark = only_where_warm
 
@@ -176,6 +177,7 @@ async def test_a_run_outlives_the_zygotes_it_came_from(warm: Warm, zygote: str) 
 
 
 def family(zygote: int) -> list[int]:
+    """A supervisor or host, then what is below it."""
     return descendants(zygote)
 
 
@@ -198,7 +200,7 @@ async def test_a_run_that_loses_a_process_fails_once_and_leaves_nothing(warm: Wa
     os.kill(victim[which], signal.SIGKILL)
     async with asyncio.timeout(PATIENCE):
         outcome = await run
-    await until(lambda: not family(warm.plays) and not family(warm.modules))
+    await until(lambda: not of_runs(warm.executor.zygotes))
     assert not outcome.succeeded
     assert ledger.read_text() == "x\n"
     assert (await warm.run("- ping:")).succeeded
@@ -212,7 +214,7 @@ async def test_a_worker_that_is_killed_fails_the_run(warm: Warm) -> None:
     os.kill(family(warm.plays)[2], signal.SIGKILL)
     async with asyncio.timeout(PATIENCE):
         outcome = await run
-    await until(lambda: not family(warm.plays) and not family(warm.modules))
+    await until(lambda: not of_runs(warm.executor.zygotes))
     assert not outcome.succeeded
     assert ledger.read_text() == "x\n"
 
@@ -250,9 +252,52 @@ async def test_no_descriptor_of_the_engine_is_seen_by_a_module(warm: Warm) -> No
     assert len(warm_ones) == len(cold_ones)
 
 
+@pytest.mark.parametrize("zygote", ["plays", "modules"])
+async def test_who_has_served_a_run_serves_the_next_one(warm: Warm, zygote: str) -> None:
+    await warm.run("- ping:")  # what this module is has to be found out once
+    await warm.run("- ping:")
+    before = children(getattr(warm, zygote))
+    await warm.run("- ping:")
+    assert children(getattr(warm, zygote)) == before
+    assert len(before) == 1
+
+
+@pytest.mark.parametrize("zygote", ["plays", "modules"])
+async def test_who_is_killed_while_it_waits_is_not_asked(warm: Warm, zygote: str) -> None:
+    await warm.run("- ping:")
+    for pid in waiting({getattr(warm, zygote)}):
+        os.kill(pid, signal.SIGKILL)
+    outcome = await warm.run("- ping:")
+    assert (outcome.succeeded, outcome.engine) == (True, Engine.WARM)
+
+
+async def test_few_wait_for_runs(warm: Warm) -> None:
+    """However many there were at once."""
+    await warm.run("- ping:")
+    gate = warm.directory / "gate"
+    runs = [
+        asyncio.create_task(
+            warm.run(f"- wait_for: {{path: {gate}, sleep: 1}}", key=replace(KEY, name=f"run-{number}"))
+        )
+        for number in range(7)
+    ]
+    await until(lambda: len(children(warm.plays)) == 7)
+    gate.touch()
+    assert all(outcome.succeeded for outcome in await asyncio.gather(*runs))
+    await until(lambda: len(children(warm.plays)) <= 4 and len(children(warm.modules)) <= 4)
+
+
+async def test_whoever_waits_ends_with_the_engine(warm: Warm) -> None:
+    await warm.run("- ping:")
+    left = waiting(warm.executor.zygotes)
+    await warm.executor.close()
+    assert left
+    assert not any(Path(f"/proc/{pid}").exists() for pid in left)
+
+
 async def test_many_runs_leave_nothing(warm: Warm) -> None:
     async def state() -> tuple[int, int]:
-        await until(lambda: not family(warm.plays) and not family(warm.modules))
+        await until(lambda: not of_runs(warm.executor.zygotes))
         descriptors = sum(
             len(list(Path(f"/proc/{pid}/fd").iterdir())) for pid in (os.getpid(), *warm.executor.zygotes)
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -37,8 +37,15 @@ ROLE = """
 """
     for number in range(TASKS)
 )
-STARTED = -1
-"""The stage before the first task."""
+BEFORE, STARTED = -2, -1
+"""The stages before the run and before its first task."""
+PROCESSES = ("zygote of plays", "zygote of modules", "supervisor", "play", "host", "module")
+CASES = [
+    (which, stage)
+    for stage in (BEFORE, STARTED, 0, TASKS - 1)
+    for which in PROCESSES
+    if stage != BEFORE or which not in {"play", "module"}
+]
 
 
 @dataclass(frozen=True)
@@ -122,20 +129,25 @@ def case(operator: OperatorProcess, tmp_path: Path) -> Case:
     return made
 
 
-@pytest.mark.parametrize("stage", [STARTED, 0, TASKS - 1])
-@pytest.mark.parametrize("which", ["zygote of plays", "zygote of modules", "supervisor", "play", "host", "module"])
+@pytest.mark.parametrize(("which", "stage"), CASES)
 def test_whatever_is_killed_the_resource_converges_and_no_task_is_done_twice(
     case: Case, things: Things, which: str, stage: int
 ) -> None:
     if (which, stage) == ("module", STARTED):
         stage = 1  # there is no module before the first task
+    if stage == BEFORE:
+        have_been_used(case, things)
+        kill(case, which)
     case.gate(stage, is_open=False)
     things.create(case.name, {"place": str(case.place)})
-    if stage == STARTED:
-        wait_for("the run to be there", lambda: case.process("supervisor"), seconds=PATIENCE, every=0.002)
+    if stage == BEFORE:
+        wait_for("the first task to begin", case.entries, seconds=PATIENCE, every=0.01)
+    elif stage == STARTED:
+        wait_for("the run to be there", lambda: case.process("play"), seconds=PATIENCE, every=0.002)
     else:
         wait_for("the task to begin", lambda: under_way(case, stage), seconds=PATIENCE, every=0.01)
-    kill(case, which)
+    if stage != BEFORE:
+        kill(case, which)
     case.gate(stage, is_open=True)
 
     things.wait(case.name, "Successful")
@@ -144,6 +156,16 @@ def test_whatever_is_killed_the_resource_converges_and_no_task_is_done_twice(
     assert len(begun) == len(set(begun))
     assert runs_in_turn(case.entries())
     assert [entry["task"] for entry in case.entries()][-2 * TASKS :] == [0, 0, 1, 1, 2, 2]
+
+
+def have_been_used(case: Case, things: Things) -> None:
+    """Every process of the engine has served a run, which has ended."""
+    earlier = replace(case, name=f"{case.name}-earlier", place=case.place / "earlier")
+    earlier.place.mkdir()
+    for task in range(TASKS):
+        earlier.gate(task, is_open=True)
+    things.create(earlier.name, {"place": str(earlier.place)})
+    things.wait(earlier.name, "Successful")
 
 
 def under_way(case: Case, stage: int) -> bool:

@@ -58,12 +58,15 @@ class Register:
         self._told.close()
         self._tell.close()
 
-    def learn(self) -> None:
-        """In the zygote: take in what runs have found out."""
+    def learn(self) -> bool:
+        """In the zygote: take in what runs have found out; whether there was anything."""
+        learned = False
         with suppress(BlockingIOError):
             while message := wire.receive(self._told):
                 for key, found in message[0].items():
                     self._known[key] = Found(**found)
+                    learned = True
+        return learned
 
     def find(self, path: str, utils: list[str], build: Build) -> Found:
         """What the module in the file `path` is, when module_utils are looked for in `utils` first."""

@@ -14,22 +14,22 @@ from typing import Any, NoReturn
 
 from . import finder, wire
 from .files import Stat
-from .forks import exit_code, flush
-from .supervisor import adopt, be_killed_first, die_with, end_all, let_go_of_output
+from .leaving import exit_code, flush
+from .supervisor import be_killed_first, die_with, end_all
 
 
 class Host:
     """Forks the modules of one run, until the run's end of the line is closed; then it ends what they left."""
 
-    def __init__(self, line: socket.socket, loaded: dict[str, Stat]) -> None:
+    def __init__(self, line: socket.socket, loaded: dict[str, Stat], private: list[int]) -> None:
+        """`loaded` is what was imported beforehand; `private` are descriptors that are not for modules."""
         self._line = line
         self._loaded = loaded
+        self._private = private
         self._waiting: dict[int, tuple[int, socket.socket]] = {}  # the pid and who waits for it, by pidfd
         self._poll = select.poll()
 
     def run(self) -> None:
-        adopt()
-        let_go_of_output()
         self._poll.register(self._line, select.POLLIN)
         while True:
             for descriptor, _ in self._poll.poll():
@@ -37,6 +37,7 @@ class Host:
                     self._ended(descriptor)
                 elif not self._serve():
                     end_all(0)
+                    self._forget()
                     return
 
     def _serve(self) -> bool:
@@ -67,13 +68,17 @@ class Host:
             be_killed_first()
             self._line.close()
             reply.close()
-            for pidfd, (_, other) in self._waiting.items():
-                os.close(pidfd)
-                other.close()
+            wire.close(self._private)
+            self._forget()
             _module(message, output)
         pidfd = os.pidfd_open(pid)
         self._waiting[pidfd] = (pid, reply)
         self._poll.register(pidfd, select.POLLIN)
+
+    def _forget(self) -> None:
+        for pidfd, (_, reply) in self._waiting.items():
+            os.close(pidfd)
+            reply.close()
 
     def _ended(self, pidfd: int) -> None:
         pid, reply = self._waiting.pop(pidfd)

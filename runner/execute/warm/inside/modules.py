@@ -7,6 +7,7 @@ host with its run.
 from __future__ import annotations
 
 import importlib
+import os
 import socket
 import sys
 import time
@@ -62,10 +63,15 @@ class Modules:
     def refuses(self) -> str:
         return changed(self._loaded.values())
 
-    def child(self, message: wire.Message, descriptors: list[int]) -> int:  # noqa: ARG002  (the protocol's)
-        _, line = descriptors
-        Host(socket.socket(fileno=line), self._loaded).run()
-        return 0
+    def learn(self) -> bool:
+        return False  # every run says itself what its modules are
+
+    def serve(self, message: wire.Message, descriptors: list[int], line: int) -> None:  # noqa: ARG002  (the protocol's)
+        """Be the host of a run's modules."""
+        lock, modules = descriptors
+        with socket.socket(fileno=modules) as asked:
+            Host(asked, self._loaded, [line]).run()
+        os.close(lock)
 
 
 def _import(name: str) -> None:

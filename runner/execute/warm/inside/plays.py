@@ -16,10 +16,10 @@ from . import events, here, preload, waiting, wire
 from .calls import Calls
 from .eligible import Register
 from .files import changed
-from .forks import exit_code, flush
 from .host import Host
+from .leaving import exit_code, flush, heed_signals
 from .lines import Line, line
-from .supervisor import adopt, be_killed_first, die_with, let_go_of_output, supervise
+from .supervisor import be_killed_first, die_with, supervise
 
 
 class Plays:
@@ -48,27 +48,28 @@ class Plays:
         """Nothing concerns us."""
 
     def refuses(self) -> str:
-        self._register.learn()
         return changed(self._files)
 
-    def child(self, message: wire.Message, descriptors: list[int]) -> int:
-        """The supervisor of a run: see `supervisor`. Its exit code is written to `status`."""
+    def learn(self) -> bool:
+        return self._register.learn()
+
+    def serve(self, message: wire.Message, descriptors: list[int], line: int) -> None:
+        """Be the supervisor of a run: see `supervisor`. Its exit code is written to `status`."""
         lock, lifeline, output, status, parts, modules = descriptors
-        adopt()
         me = os.getpid()
-        host = socket.socket(fileno=modules)
-        child = os.fork()
-        if not child:
-            die_with(me)
-            be_killed_first()
-            wire.close([lock, lifeline, status])
-            _play(message, (output, parts), self._line, self._register, host)
-        wire.close([output, parts])
-        let_go_of_output()
-        code = supervise(child, lifeline, message["until"], ending=lambda: host.shutdown(socket.SHUT_WR))
-        host.recv(1)  # at its end the host has ended every module
+        with socket.socket(fileno=modules) as host:
+            child = os.fork()
+            if not child:
+                die_with(me)
+                be_killed_first()
+                wire.close([line, lock, lifeline, status])
+                _play(message, (output, parts), self._line, self._register, host)
+            wire.close([output, parts])
+            code = supervise(child, lifeline, message["until"], ending=lambda: host.shutdown(socket.SHUT_WR))
+            host.recv(1)  # at its end the host has ended every module
+        wire.close([lock, lifeline])
         os.write(status, str(code).encode())
-        return 0
+        os.close(status)
 
 
 def _play(
@@ -77,6 +78,7 @@ def _play(
     """Be ansible-playbook: as a Python that was started for it, up to its exit."""
     code = 250
     try:
+        heed_signals()
         _become(message, outputs[0])
         events.install(outputs[1])
         if line is not None:

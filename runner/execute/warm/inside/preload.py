@@ -17,7 +17,7 @@ from typing import Any
 
 from ansible import cli
 from ansible import constants as C  # noqa: N812
-from ansible.cli.playbook import PlaybookCLI  # what is run; with it comes nearly everything
+from ansible.cli.playbook import PlaybookCLI  # noqa: F401  (what is run; with it comes nearly everything)
 from ansible.config import manager
 from ansible.executor.process import worker  # noqa: F401  (imported late otherwise, in every run)
 from ansible.plugins import loader
@@ -25,7 +25,7 @@ from ansible.utils import vars as ids
 from ansible.utils.collection_loader import AnsibleCollectionConfig
 from ansible.utils.display import Display
 
-from . import command
+from . import beforehand, command
 from .files import Stat, imported, stat
 from .ofrun import ANSIBLE
 
@@ -46,11 +46,11 @@ def preload() -> None:
     """Import what every run imports."""
     loader.init_plugin_loader()
     cli.init_plugin_loader = lambda _places=None: None  # it is done, and warns when done twice
+    beforehand.work_out()
     for kind in _ALL_OF:
         _preload_all(getattr(loader, f"{kind}_loader"))
     _preload_options_of_callback()
     _preload_late_imports()
-    _preload_parser()
     command.shell_sets()
     manager.cleanup_tmp_file(C.DEFAULT_LOCAL_TMP)  # each run makes its own
     atexit.unregister(manager.cleanup_tmp_file)
@@ -85,17 +85,6 @@ def _preload_late_imports() -> None:
     for name in _LATE:
         with suppress(ImportError):  # not in every line
             import_module(name)
-
-
-def _preload_parser() -> None:
-    """The parser of the command line, which depends on nothing that a run may change."""
-    made = PlaybookCLI(["ansible-playbook"])
-    made.init_parser()
-
-    def init_parser(cli: PlaybookCLI) -> None:
-        cli.parser = made.parser
-
-    PlaybookCLI.init_parser = init_parser
 
 
 def _documentation(path: str) -> str:
@@ -144,15 +133,25 @@ def anew() -> None:
 
 def _constants() -> None:
     values = vars(C)
-    for name, definition in C.config.get_configuration_definitions().items():
-        if name == "DEFAULT_LOCAL_TMP" or _is_of_run(definition):
+    for name, variables in _OF_RUN.items():
+        if not variables.isdisjoint(os.environ):  # else it is what it is in the zygote, which has none of them
             C.set_constant(name, C.config.get_config_value(name, variables=values), values)
+    # its place is that of the zygote, and to find it out again takes a template
+    C.set_constant(
+        _LOCAL_TMP, C.config.get_config_value(_LOCAL_TMP, direct={_LOCAL_TMP: _PLACE_OF_LOCAL_TMP}), values
+    )
     paths = C.DEFAULT_CALLBACK_PLUGIN_PATH
     loader.callback_loader.config = paths if isinstance(paths, list) else [paths]
 
 
-def _is_of_run(definition: dict[str, Any]) -> bool:
-    return any(entry["name"] in ANSIBLE for entry in definition.get("env") or ())
+_OF_RUN = {
+    name: variables
+    for name, definition in C.config.get_configuration_definitions().items()
+    if (variables := {entry["name"] for entry in definition.get("env") or ()}) & ANSIBLE
+}
+"""Ansible's constants that runs may set, with their variables."""
+_LOCAL_TMP = "DEFAULT_LOCAL_TMP"
+_PLACE_OF_LOCAL_TMP = os.path.dirname(C.DEFAULT_LOCAL_TMP)
 
 
 def as_script(command: list[str]) -> None:

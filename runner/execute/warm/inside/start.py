@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import sys
 
-from .forks import ForkServer, Program, flush
+from .forks import ForkServer, Program
+from .leaving import flush, heed_signals
 
 
 def start(kind: str, line: int) -> None:
@@ -44,8 +44,6 @@ def _modules() -> Program:
 
 
 def _like_a_fresh_python() -> None:
-    """Undo what the operator or its own parent did to signals: children inherit it."""
-    for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Undo what the operator or its own parent did: children inherit it."""
+    heed_signals()
     os.set_inheritable(0, True)
