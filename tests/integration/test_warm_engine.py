@@ -279,12 +279,12 @@ async def test_few_wait_for_runs(warm: Warm) -> None:
         asyncio.create_task(
             warm.run(f"- wait_for: {{path: {gate}, sleep: 1}}", key=replace(KEY, name=f"run-{number}"))
         )
-        for number in range(7)
+        for number in range(10)
     ]
-    await until(lambda: len(children(warm.plays)) == 7)
+    await until(lambda: len(children(warm.plays)) == 10)
     gate.touch()
     assert all(outcome.succeeded for outcome in await asyncio.gather(*runs))
-    await until(lambda: len(children(warm.plays)) <= 4 and len(children(warm.modules)) <= 4)
+    await until(lambda: len(children(warm.plays)) <= 8 and len(children(warm.modules)) <= 8)
 
 
 async def test_whoever_waits_ends_with_the_engine(warm: Warm) -> None:

@@ -20,7 +20,7 @@ from .leaving import leave
 from .supervisor import adopt, descendants, let_go_of_output
 
 _PAUSE = 0.005
-_KEPT = 4
+_KEPT = 8
 """How many children at most wait for another request."""
 
 Serve = Callable[[wire.Message, list[int], int], None]
