@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.config.processors import available_processors
 from runner.dev.show import accounting
 from runner.dev.show.observer import wait_for
 from runner.dev.show.operator import OperatorProcess
@@ -21,6 +22,8 @@ from tests.fixtures.operators import Operate, Project, Things
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800)]
 
 RUNS = int(os.environ.get("RUNS", "24"))
+AT_REST = 1 + 2 + 2 * available_processors()
+"""Processes: the operator, two zygotes, and for each run that there may be at a time a supervisor and a host."""
 ROLE = """
 - kubernetes.core.k8s:
     definition:
@@ -56,12 +59,11 @@ def test_many_runs_leave_no_file_process_descriptor_or_memory(
     project.watch("leaves")
     operator: OperatorProcess = operate(ANSIBLE_GATHERING="explicit")
     run_and_delete(things, operator, [f"first-{number}" for number in range(8)])
-    processes = len(accounting.tree(operator.pid))
     files, memory = descriptors(operator.pid), accounting.memory(operator.pid)
 
     run_and_delete(things, operator, [f"many-{number}" for number in range(RUNS)])
 
-    wait_for("its processes to be gone", lambda: len(accounting.tree(operator.pid)) <= processes, seconds=30)
+    wait_for("its processes to be gone", lambda: len(accounting.tree(operator.pid)) <= AT_REST, seconds=30)
     wait_for("its connections to be closed", lambda: descriptors(operator.pid) <= files + 4, seconds=60)
     assert list(temporary.iterdir()) == []
     assert accounting.memory(operator.pid) < memory * 1.15 + RUNS * 2**12

@@ -23,7 +23,7 @@ _PAUSE = 0.005
 _KEPT = 8
 """How many children at most wait for another request."""
 
-Serve = Callable[[wire.Message, list[int], int], None]
+Serve = Callable[[wire.Message, list[int], int], Callable[[], None]]
 """Serves one request in a child: see `Program.serve`."""
 
 
@@ -161,6 +161,7 @@ def _live(serve: Serve, line: socket.socket) -> int:
     adopt()
     let_go_of_output()
     while request := wire.receive(line):
-        serve(*request, line.fileno())
+        tell = serve(*request, line.fileno())
         line.send(b".")
+        tell()  # last, so that whoever is told finds us waiting for the next request
     return 0

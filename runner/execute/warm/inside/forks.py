@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import select
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
@@ -36,8 +37,8 @@ class Program(Protocol):
         """Take in what children have found out; whether there was something that older children do not know."""
         ...
 
-    def serve(self, message: wire.Message, descriptors: list[int], line: int) -> None:
-        """In a child: serve one request, to the end of every process that it starts.
+    def serve(self, message: wire.Message, descriptors: list[int], line: int) -> Callable[[], None]:
+        """In a child: serve one request, to the end of every process that it starts; how to tell who asked for it.
 
         Each of those closes `line`. The descriptors are closed here, the first, a lock, when all have ended.
         """
@@ -61,9 +62,9 @@ class ForkServer:
         wire.send(self._line, self._program.ready())
         self._poll.register(self._line, select.POLLIN)
         while self._serving or self._children:
-            descriptor, _ = self._poll.poll()[0]  # one at a time, for it may change what the others are
-            if descriptor != self._line.fileno():
-                self._children.on_event(descriptor)
+            ready = [descriptor for descriptor, _ in self._poll.poll()]
+            if ready != [self._line.fileno()]:  # one at a time, for it may change what the others are
+                self._children.on_event(next(other for other in ready if other != self._line.fileno()))
             elif request := wire.receive(self._line):
                 self._answer(*request)
             else:

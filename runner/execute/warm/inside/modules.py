@@ -12,6 +12,7 @@ import socket
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -66,12 +67,18 @@ class Modules:
     def learn(self) -> bool:
         return False  # every run says itself what its modules are
 
-    def serve(self, message: wire.Message, descriptors: list[int], line: int) -> None:  # noqa: ARG002  (the protocol's)
+    def serve(
+        self,
+        message: wire.Message,  # noqa: ARG002  (the protocol's)
+        descriptors: list[int],
+        line: int,
+    ) -> Callable[[], None]:
         """Be the host of a run's modules."""
         lock, modules = descriptors
-        with socket.socket(fileno=modules) as asked:
-            Host(asked, self._loaded, [line]).run()
+        asked = socket.socket(fileno=modules)
+        Host(asked, self._loaded, [line]).run()
         os.close(lock)
+        return asked.close
 
 
 def _import(name: str) -> None:

@@ -6,6 +6,7 @@ import atexit
 import os
 import socket
 import threading
+from collections.abc import Callable
 from typing import NoReturn
 
 from ansible import __file__ as ansible_file
@@ -53,7 +54,7 @@ class Plays:
     def learn(self) -> bool:
         return self._register.learn()
 
-    def serve(self, message: wire.Message, descriptors: list[int], line: int) -> None:
+    def serve(self, message: wire.Message, descriptors: list[int], line: int) -> Callable[[], None]:
         """Be the supervisor of a run: see `supervisor`. Its exit code is written to `status`."""
         lock, lifeline, output, status, parts, modules = descriptors
         me = os.getpid()
@@ -68,8 +69,12 @@ class Plays:
             code = supervise(child, lifeline, message["until"], ending=lambda: host.shutdown(socket.SHUT_WR))
             host.recv(1)  # at its end the host has ended every module
         wire.close([lock, lifeline])
-        os.write(status, str(code).encode())
-        os.close(status)
+
+        def tell() -> None:
+            os.write(status, str(code).encode())
+            os.close(status)
+
+        return tell
 
 
 def _play(
