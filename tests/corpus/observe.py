@@ -22,7 +22,7 @@ from tests.corpus.stage import KEY, Stage
 IDENT = "1"
 DEADLINE = 120.0
 KUBECTL_CACHE = ".kube/cache/http/"  # answers of the API server, with their dates
-_CUT = 300
+_CUT = 150
 """Characters of a line of the tail that are looked at: it is cut before names of any length are made the same."""
 
 
