@@ -136,6 +136,7 @@ def test_what_a_run_has_found_out_its_zygote_learns(site: Site) -> None:
         site.register.find(str(site.module), [], site.payload())
         os._exit(0)
     os.waitpid(run, 0)
-    site.register.learn()
+    assert site.register.learn()
+    assert not site.register.learn()
     assert site.register.find(str(site.module), [], site.payload()).name == NAME
     assert site.built == 0
