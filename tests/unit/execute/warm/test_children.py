@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.execute.warm.inside import wire
+from runner.execute.warm.inside import children, wire
 from runner.execute.warm.inside.children import Children
 
 PATIENCE = 10.0
@@ -74,7 +74,9 @@ class Request:
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """In a process that has other children, which are no orphans to be killed."""
+    monkeypatch.setattr(children, "descendants", lambda _of=0: [])
     server = Server()
     yield server
     server.children.dismiss()
