@@ -13,6 +13,14 @@ from typing import Any
 VALUE_LIMIT = 512
 """Characters of an annotation's value that are remembered: `last-applied-configuration` is a whole object."""
 
+LEVELS = 200
+"""How deep an object may be nested: Ansible begins to fail at about 150, Python's JSON decoder at 1,000."""
+
+LONGEST_NAME = 253
+"""Bytes of an object's name."""
+
+_NO_NAME = {"/", "%", "\0"}
+
 Body = Mapping[str, Any]
 """An object as the API server sends it: decoded JSON."""
 
@@ -103,24 +111,46 @@ class ObjectMeta:
 
 
 def parse_meta(body: Body) -> ObjectMeta:
-    """The metadata of an object (whole or PartialObjectMetadata), missing fields as empty values."""
-    meta: Body = body.get("metadata") or {}
-    content, status = _digests(meta.get("managedFields"))
+    """The metadata of an object (whole or PartialObjectMetadata), whatever is missing or odd as empty values."""
+    meta = body.get("metadata")
+    meta = meta if isinstance(meta, Mapping) else {}
+    content, status = _digests(_maps(meta.get("managedFields")))
     return ObjectMeta(
-        namespace=intern(meta.get("namespace", "")),
-        name=meta.get("name", ""),
-        uid=meta.get("uid", ""),
-        resource_version=meta.get("resourceVersion", ""),
-        generation=meta.get("generation", 0),
-        creation=intern(meta.get("creationTimestamp") or ""),
-        deletion=meta.get("deletionTimestamp"),
-        labels=_pairs(meta.get("labels")),
-        annotations=_pairs(meta.get("annotations")),
-        finalizers=_shared_names(*(meta.get("finalizers") or ())),
-        owners=tuple([_owner(ref) for ref in meta.get("ownerReferences") or ()]),
+        namespace=intern(_text(meta.get("namespace"))),
+        name=_text(meta.get("name")),
+        uid=_text(meta.get("uid")),
+        resource_version=_text(meta.get("resourceVersion")),
+        generation=generation_of(body),
+        creation=intern(_text(meta.get("creationTimestamp"))),
+        deletion=_text(meta.get("deletionTimestamp")) or None,
+        labels=_pairs(texts(meta.get("labels"))),
+        annotations=_pairs(texts(meta.get("annotations"))),
+        finalizers=_shared_names(*_texts(meta.get("finalizers"))),
+        owners=tuple([_owner(ref) for ref in _maps(meta.get("ownerReferences"))]),
         content_digest=content,
         status_digest=status,
     )
+
+
+def generation_of(body: Body) -> int:
+    """The generation of an object; 0 where its kind has none."""
+    meta = body.get("metadata")
+    found = meta.get("generation") if isinstance(meta, Mapping) else None
+    return found if isinstance(found, int) else 0
+
+
+def texts(mapping: object) -> dict[str, str]:
+    """Labels or annotations: those that are strings; none where there is no map."""
+    if not isinstance(mapping, Mapping):
+        return {}
+    return {key: value for key, value in mapping.items() if isinstance(value, str)}
+
+
+def is_name(text: str) -> bool:
+    """Whether Kubernetes can name an object so, of whatever kind: what a URL's path may hold as one segment."""
+    if text.strip() in ("", ".", "..") or _NO_NAME & set(text):
+        return False
+    return len(text.encode(errors="surrogatepass")) <= LONGEST_NAME
 
 
 def key_of(body: Body) -> ObjectKey:
@@ -131,9 +161,30 @@ def key_of(body: Body) -> ObjectKey:
     )
 
 
-def _pairs(mapping: Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
-    if not mapping:
-        return ()
+def nested_deeper(value: object, levels: int) -> bool:
+    """Whether decoded JSON is nested deeper than that. Does not recurse, so that no depth is too much for it."""
+    level = [value]
+    for _ in range(levels + 1):
+        inner = [item for item in level if isinstance(item, dict | list)]
+        if not inner:
+            return False
+        level = [child for item in inner for child in (item.values() if isinstance(item, dict) else item)]
+    return True
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _texts(values: object) -> list[str]:
+    return [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
+
+
+def _maps(values: object) -> list[Body]:
+    return [value for value in values if isinstance(value, Mapping)] if isinstance(values, list) else []
+
+
+def _pairs(mapping: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(
         [
             _shared_pair(key, value) if len(value) <= VALUE_LIMIT else (intern(key), _hashed(value))
@@ -143,7 +194,7 @@ def _pairs(mapping: Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
 
 
 def _hashed(value: str) -> str:
-    return "sha256:" + sha256(value.encode()).hexdigest()[:32]
+    return "sha256:" + sha256(value.encode(errors="surrogatepass")).hexdigest()[:32]
 
 
 @lru_cache(maxsize=4096)
@@ -153,12 +204,19 @@ def _shared_pair(key: str, value: str) -> tuple[str, str]:
 
 
 def _owner(ref: Body) -> OwnerRef:
-    return _shared_owner(ref.get("apiVersion", ""), ref.get("kind", ""), ref.get("name", ""), ref.get("uid", ""))
+    owner = [_text(ref.get(name)) for name in ("apiVersion", "kind", "name", "uid")]
+    # Nobody limits how long these are, and what is shared outlives its object.
+    share = _shared_owner if sum(map(len, owner)) <= VALUE_LIMIT else OwnerRef
+    return share(*owner)
+
+
+def _shared_names(*names: str) -> tuple[str, ...]:
+    """Few combinations of finalizers are in use; a long one is not worth being remembered."""
+    return _remembered_names(*names) if sum(map(len, names)) <= VALUE_LIMIT else names
 
 
 @lru_cache(maxsize=256)
-def _shared_names(*names: str) -> tuple[str, ...]:
-    """Few combinations of finalizers are in use."""
+def _remembered_names(*names: str) -> tuple[str, ...]:
     return names
 
 
@@ -168,10 +226,17 @@ def _shared_owner(api_version: str, kind: str, name: str, uid: str) -> OwnerRef:
     return OwnerRef(intern(api_version), intern(kind), name, uid)
 
 
-def _digests(fields: Sequence[Body] | None) -> tuple[int, int]:
-    """Of the entries without and with only the status subresource. marshal's old format is plain and quick."""
-    if not fields:
-        return 0, 0
-    status = [entry for entry in fields if entry.get("subresource") == "status"]
-    content = [entry for entry in fields if entry.get("subresource") != "status"]
-    return hash(marshal.dumps(content, 2)), hash(marshal.dumps(status, 2))
+def _digests(entries: Sequence[Body]) -> tuple[int, int]:
+    """Of the entries without and with only the status subresource."""
+    status = [entry for entry in entries if entry.get("subresource") == "status"]
+    content = [entry for entry in entries if entry.get("subresource") != "status"]
+    return _digest(content), _digest(status)
+
+
+def _digest(entries: list[Any]) -> int:
+    """marshal's old format is plain and quick. What is too deep for it goes without its fields: the time tells."""
+    try:
+        return hash(marshal.dumps(entries, 2)) if entries else 0
+    except ValueError:
+        rest = [{key: value for key, value in entry.items() if isinstance(value, str)} for entry in entries]
+        return hash(marshal.dumps(rest, 2))

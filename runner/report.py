@@ -57,8 +57,8 @@ class Report:
         key = ObjectKey(change.gvk, meta.namespace, meta.name)
         if change.new is None:
             self._metrics.gone(key)
-        elif change.old is None and meta.creation:
-            self._metrics.created(key, datetime.fromisoformat(meta.creation).timestamp())
+        elif change.old is None and (created := _seconds(meta.creation)) is not None:
+            self._metrics.created(key, created)
 
     def _line(
         self,
@@ -86,3 +86,11 @@ class Report:
             began=round(time.time() - seconds, 3),
             stages={name: round(getattr(stages, name), 4) for name in stages.__slots__},
         )
+
+
+def _seconds(stamp: str) -> float | None:
+    """Since 1970; None where nobody can read it."""
+    try:
+        return datetime.fromisoformat(stamp).timestamp()
+    except (ValueError, OverflowError):
+        return None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from runner.control.entry import Priority, Trigger
-from runner.objects import GroupVersionKind, ObjectKey, ObjectMeta
+from runner.objects import GroupVersionKind, ObjectKey, ObjectMeta, is_name
 from runner.watches import Watch
 
 PRIMARY = "operator-sdk/primary-resource"
@@ -71,7 +71,7 @@ def of_resource(change: Change, watch: Watch) -> Enqueue | None:
     """The reconcile that a change of a custom resource asks for, if any."""
     meta = change.new or change.old
     trigger = _resource_trigger(change, watch)
-    if meta is None or trigger is None:
+    if meta is None or trigger is None or not is_name(meta.name):
         return None
     return Enqueue(ObjectKey(change.gvk, meta.namespace, meta.name), trigger)
 
@@ -166,7 +166,7 @@ def _owners(meta: ObjectMeta, kind: Following) -> Iterator[ObjectKey]:
     if kind.by_reference:
         for ref in meta.owners:
             named = GroupVersionKind.of(ref.api_version, ref.kind)
-            if (named.group, named.kind) == (kind.owner.group, kind.owner.kind):
+            if (named.group, named.kind) == (kind.owner.group, kind.owner.kind) and is_name(ref.name):
                 yield ObjectKey(kind.owner, meta.namespace if kind.namespaced else "", ref.name)
     if kind.by_annotation:
         yield from _primary(dict(meta.annotations), kind)
@@ -179,5 +179,5 @@ def _primary(annotations: dict[str, str], kind: Following) -> Iterator[ObjectKey
     namespace, slash, name = annotations.get(PRIMARY, "").partition("/")
     if not slash:
         namespace, name = "", namespace
-    if name.strip() and bool(namespace) == kind.namespaced:
+    if bool(namespace) == kind.namespaced and is_name(name) and (not namespace or is_name(namespace)):
         yield ObjectKey(kind.owner, namespace, name)

@@ -197,7 +197,11 @@ def annotated(value: str, kind: str = "Apple.fruit.example.com") -> ObjectMeta:
     ("value", "namespaced", "expected"),
     [
         ("far/a", True, [ObjectKey(APPLE, "far", "a")]),
-        ("far/a/b", True, [ObjectKey(APPLE, "far", "a/b")]),
+        ("far/a/b", True, []),
+        ("far/..", True, []),
+        ("../a", True, []),
+        ("far/%2e%2e", True, []),
+        ("far/" + "a" * 254, True, []),
         ("a", False, [ObjectKey(APPLE, "", "a")]),
         ("a", True, []),
         ("far/a", False, []),

@@ -4,7 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from runner.objects import OwnerRef, parse_meta
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.control.triggers import Following, of_dependent, of_resource
+from runner.kube.reflector import Change, What
+from runner.objects import (
+    GroupVersionKind,
+    ObjectMeta,
+    OwnerRef,
+    generation_of,
+    is_name,
+    nested_deeper,
+    parse_meta,
+)
+from tests.unit.test_control_triggers import WATCH
 
 
 def entry(manager: str, time: str = "2026-01-01T00:00:00Z", **more: Any) -> dict[str, Any]:
@@ -82,3 +97,85 @@ def test_objects_that_say_the_same_share_it() -> None:
     assert one.labels[0] is two.labels[0]
     assert one.owners[0] is two.owners[0]
     assert one.finalizers is two.finalizers
+
+
+def nested(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = {"f:a": value}
+    return value
+
+
+def test_managed_fields_of_any_depth_are_compared() -> None:
+    one, same, later = (
+        parse_meta(body(managedFields=[entry("kubectl", time, fieldsV1=nested(50_000))]))
+        for time in ("2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z")
+    )
+    assert one.content_digest == same.content_digest != later.content_digest
+
+
+def test_what_nobody_limits_in_length_is_not_remembered_after_its_object() -> None:
+    long = "x" * 10_000
+    refs = [{"apiVersion": "v1", "kind": "Pod", "name": long, "uid": "q"}]
+    one, two = (parse_meta(body(finalizers=[long], ownerReferences=refs)) for _ in range(2))
+    assert one == two
+    assert one.owners[0] is not two.owners[0]
+    assert one.finalizers is not two.finalizers
+
+
+@pytest.mark.parametrize(
+    ("levels", "deeper"), [(0, False), (199, False), (200, False), (201, True), (50_000, True)]
+)
+def test_depth_is_measured_however_deep(levels: int, deeper: bool) -> None:
+    assert nested_deeper(nested(levels), 200) is deeper
+
+
+@pytest.mark.parametrize("name", ["a", "with.dots", "system:node", "x" * 253, "Ärger"])
+def test_what_can_name_an_object(name: str) -> None:
+    assert is_name(name)
+
+
+@pytest.mark.parametrize("name", ["", " ", ".", "..", "a/b", "../a", "%2e", "a\0", "x" * 254, "ä" * 200])
+def test_what_cannot_name_an_object(name: str) -> None:
+    assert not is_name(name)
+
+
+FIELDS = [
+    "name",
+    "namespace",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "labels",
+    "annotations",
+    "finalizers",
+    "ownerReferences",
+    "managedFields",
+]
+JSON = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=20)),
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=10), inner, max_size=4)),
+    max_leaves=10,
+)
+REFERENCE = st.dictionaries(st.sampled_from(["apiVersion", "kind", "name", "uid"]), JSON)
+METADATA = st.dictionaries(st.sampled_from(FIELDS), st.one_of(JSON, st.lists(REFERENCE, max_size=3)))
+
+
+@given(st.one_of(METADATA, JSON), st.one_of(METADATA, JSON))
+def test_whatever_metadata_holds_it_is_read_and_every_event_about_it_is_handled(before: Any, after: Any) -> None:
+    old, new = parse_meta({"metadata": before}), parse_meta({"metadata": after})
+    assert generation_of({"metadata": after}) == new.generation
+    assert _plain(new)
+    following = Following(GroupVersionKind("", "", ""), namespaced=False, by_annotation=True)
+    for change in (Change(What.ADDED, WATCH.gvk, None, new), Change(What.UPDATED, WATCH.gvk, old, new)):
+        enqueued = [*of_dependent(change, [following]), of_resource(change, WATCH)]
+        assert all(is_name(enqueue.key.name) for enqueue in enqueued if enqueue is not None)
+
+
+def _plain(meta: ObjectMeta) -> bool:
+    texts = [meta.namespace, meta.name, meta.uid, meta.resource_version, meta.creation, meta.deletion or ""]
+    pairs = [text for pair in (*meta.labels, *meta.annotations) for text in pair]
+    owners = [text for ref in meta.owners for text in (ref.api_version, ref.kind, ref.name, ref.uid)]
+    return all(isinstance(text, str) for text in (*texts, *pairs, *owners, *meta.finalizers))
