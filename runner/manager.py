@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 import structlog
 
 from runner.config.flags import boolean
+from runner.control.annotations import Bounds
 from runner.control.plan import Defaults
 from runner.control.ports import World
 from runner.control.queue import WorkQueue
@@ -201,6 +202,7 @@ class _Parts:
             gather_facts=self._settings.environment.get("ANSIBLE_GATHERING") != "explicit",
             ansible_args=self._settings.ansible_args,
             engine=Engine(self._settings.executor),
+            bounds=Bounds(self._settings.min_reconcile_period, self._settings.max_runner_artifacts_limit),
         )
 
     def _follow(self, owner: Owner, kind: GroupVersionKind, mechanism: Mechanism, namespace: str) -> None:

@@ -26,6 +26,8 @@ class Settings:
     reconcile_period: float = 36000.0
     max_concurrent_reconciles: int = 1
     max_concurrent_runs: int = 0
+    min_reconcile_period: float = 10.0
+    max_runner_artifacts_limit: int = 100
     run_deadline: float | None = None
     metrics_bind_address: str = ":8443"
     metrics_secure: bool = False
@@ -64,9 +66,9 @@ class Settings:
         return max([4 * max(1, self.max_concurrent_reconciles), *map(self.workers, gvks)])
 
     def verbosity(self, gvk: GroupVersionKind) -> int:
-        """The verbosity of ansible-playbook for this kind; a CR's annotation goes before it."""
+        """The verbosity of ansible-playbook for this kind, 0 to 7; a CR's annotation goes before it."""
         number = _integer(self.environment.get(f"ANSIBLE_VERBOSITY_{_suffix(gvk)}", ""))
-        return number if number is not None and 0 <= number <= 7 else self.ansible_verbosity
+        return number if number is not None and 0 <= number <= 7 else min(max(self.ansible_verbosity, 0), 7)
 
 
 def _suffix(gvk: GroupVersionKind) -> str:

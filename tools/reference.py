@@ -7,13 +7,13 @@ import sys
 from runner.config.environment import VARIABLES
 from runner.config.flags import RUN_FLAGS, Flag, boolean
 from runner.config.watchfields import WATCH_FIELDS
-from runner.control.plan import ARTIFACTS, PERIOD, VERBOSITY
+from runner.control.annotations import ARTIFACTS, PERIOD, VERBOSITY
 from runner.durations import parse_duration
 
 ANNOTATIONS = {
-    PERIOD: "period of this object; `0s`: never",
-    ARTIFACTS: "runs of this object whose artifacts are kept; 0: all",
-    VERBOSITY: "verbosity of ansible-playbook for this object",
+    PERIOD: "period of this object, not below `--min-reconcile-period`; `0s`: never",
+    ARTIFACTS: "runs of this object whose artifacts are kept; `--max-runner-artifacts-limit` at most, as for 0",
+    VERBOSITY: "verbosity of ansible-playbook for this object, 0 to 7",
 }
 _MACHINE = {"max-concurrent-reconciles": "the processors it may use"}
 

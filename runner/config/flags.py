@@ -142,6 +142,20 @@ RUN_FLAGS = (
         "runs of all kinds at a time; 0: four a processor, or as one kind may",
         ours=True,
     ),
+    Flag(
+        "min-reconcile-period",
+        parse_duration,
+        10.0,
+        "shortest period that an annotation may ask for, unless that of the watch or flag is shorter still",
+        ours=True,
+    ),
+    Flag(
+        "max-runner-artifacts-limit",
+        int,
+        100,
+        "most artifacts that an annotation may ask for, unless the watch keeps more; 0: any number",
+        ours=True,
+    ),
     Flag("run-deadline", parse_duration, 0.0, "end a run that takes longer; 0s: never", ours=True),
     Flag(
         "user-metrics-bind-address",

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from runner.control.annotations import VERBOSITY, Annotations, Bounds
 from runner.control.conditions import RUNNING, SUCCESSFUL, conditions_of, find, status_of
 from runner.control.entry import Trigger
-from runner.durations import parse_duration
-from runner.objects import Body
+from runner.objects import Body, generation_of, texts
 from runner.watches import Content, Engine, Watch
-
-PREFIX = "ansible.sdk.operatorframework.io/"
-PERIOD = PREFIX + "reconcile-period"
-ARTIFACTS = PREFIX + "max-runner-artifacts"
-VERBOSITY = PREFIX + "verbosity"
 
 _BACKLOG = frozenset({Trigger.BACKLOG})
 _CHANGE = frozenset({Trigger.CHANGED, Trigger.PERIOD})
@@ -28,7 +22,8 @@ class Defaults:
     """What applies where neither the object nor its watch says otherwise. Times are in seconds.
 
     Without `reconcile_at_start`, an object that a start finds reconciled rests until its period is over.
-    `deadline`, `gather_facts`, `ansible_args` and `engine` go into every run as they are.
+    `deadline`, `gather_facts`, `ansible_args` and `engine` go into every run as they are; `bounds` limit what
+    annotations may ask for.
     """
 
     reconcile_period: float = 36000.0
@@ -38,6 +33,7 @@ class Defaults:
     gather_facts: bool = True
     ansible_args: str = ""
     engine: Engine = Engine.AUTO
+    bounds: Bounds = field(default_factory=Bounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +94,14 @@ Plan = Skip | Refuse | AddFinalizer | Perform
 def plan(body: Body, watch: Watch, defaults: Defaults, occasion: Occasion) -> Plan:
     """The one next step for the object."""
     meta = body.get("metadata") or {}
-    annotations: Mapping[str, str] = meta.get("annotations") or {}
+    annotations = Annotations(meta, defaults.bounds)
     ours = watch.finalizer is not None and watch.finalizer.name in (meta.get("finalizers") or ())
     if meta.get("deletionTimestamp"):
         return _finalize(annotations, watch, defaults) if ours else Skip("terminated")
-    if not watch.selector.matches(meta.get("labels") or {}):
+    if not watch.selector.matches(texts(meta.get("labels"))):
         return Skip("not selected")
     try:
-        period = _period(annotations, watch, defaults)
+        period = annotations.period(watch.reconcile_period or defaults.reconcile_period)
     except ValueError as error:
         return Refuse(f"Unable to parse reconcile period annotation: {error}")
     if watch.finalizer is not None and not ours:
@@ -113,35 +109,23 @@ def plan(body: Body, watch: Watch, defaults: Defaults, occasion: Occasion) -> Pl
     return _rest(body, period, defaults, occasion) or _perform(annotations, watch, defaults, period)
 
 
-def _finalize(annotations: Mapping[str, str], watch: Watch, defaults: Defaults) -> Perform:
+def _finalize(annotations: Annotations, watch: Watch, defaults: Defaults) -> Perform:
     finalizer = watch.finalizer
     content = (finalizer.content if finalizer else None) or watch.content
     step = _perform(annotations, watch, defaults, None)
     return replace(step, content=content, finalizer=finalizer.name if finalizer else None)
 
 
-def _perform(annotations: Mapping[str, str], watch: Watch, defaults: Defaults, period: float | None) -> Perform:
-    warnings: list[str] = []
-
-    def number(name: str, default: int) -> int:
-        try:
-            return int(annotations.get(name, default))
-        except ValueError:
-            warnings.append(f"annotation {name}: {annotations[name]!r} is not an integer; using {default}")
-            return default
-
-    verbosity = number(VERBOSITY, defaults.verbosity)
-    console = verbosity if VERBOSITY in annotations and not warnings else 0
-    artifacts = number(ARTIFACTS, watch.max_runner_artifacts)
-    return Perform(watch.content, period, verbosity, artifacts, None, console, tuple(warnings))
-
-
-def _period(annotations: Mapping[str, str], watch: Watch, defaults: Defaults) -> float | None:
-    if PERIOD in annotations:
-        period = parse_duration(annotations[PERIOD])
-    else:
-        period = watch.reconcile_period or defaults.reconcile_period
-    return period if period > 0 else None
+def _perform(annotations: Annotations, watch: Watch, defaults: Defaults, period: float | None) -> Perform:
+    verbosity = annotations.verbosity(defaults.verbosity)
+    return Perform(
+        content=watch.content,
+        period=period,
+        verbosity=verbosity,
+        max_artifacts=annotations.artifacts(watch.max_runner_artifacts),
+        console_verbosity=verbosity if annotations.has_integer(VERBOSITY) else 0,
+        warnings=tuple(annotations.warnings),
+    )
 
 
 def _rest(body: Body, period: float | None, defaults: Defaults, occasion: Occasion) -> Skip | None:
@@ -169,7 +153,7 @@ def _completed(body: Body) -> datetime | None:
     """When the current generation was reconciled successfully; None if it was not, or nobody knows when."""
     conditions = conditions_of(status_of(body))
     successful, running = find(conditions, SUCCESSFUL), find(conditions, RUNNING)
-    generation = (body.get("metadata") or {}).get("generation")
+    generation = generation_of(body)
     if not (successful and running and generation):
         return None
     if successful.get("status") != "True" or successful.get("observedGeneration") != generation:

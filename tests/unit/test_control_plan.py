@@ -9,11 +9,9 @@ from typing import Any
 
 import pytest
 
+from runner.control.annotations import ARTIFACTS, PERIOD, VERBOSITY
 from runner.control.entry import Trigger
 from runner.control.plan import (
-    ARTIFACTS,
-    PERIOD,
-    VERBOSITY,
     AddFinalizer,
     Defaults,
     Occasion,
@@ -121,8 +119,8 @@ def test_an_unreadable_period_is_refused_with_the_reason() -> None:
 
 
 def test_annotations_set_verbosity_and_artifacts() -> None:
-    step = performed(body(annotations={VERBOSITY: "5", ARTIFACTS: "0"}))
-    assert (step.verbosity, step.max_artifacts, step.warnings) == (5, 0, ())
+    step = performed(body(annotations={VERBOSITY: "5", ARTIFACTS: "40"}))
+    assert (step.verbosity, step.max_artifacts, step.warnings) == (5, 40, ())
 
 
 @pytest.mark.parametrize(

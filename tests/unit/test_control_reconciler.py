@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from runner.control.annotations import PERIOD, VERBOSITY
 from runner.control.entry import Entry, Trigger
-from runner.control.plan import PERIOD, VERBOSITY, Defaults
+from runner.control.plan import Defaults
 from runner.control.ports import World
 from runner.control.reconciler import Reconciler
 from runner.control.result import Result, Stages, Verdict

@@ -11,7 +11,8 @@ import pytest
 from runner.config.flags import add_flags
 from runner.config.read import read_settings
 from runner.config.watchesfile import load_watches
-from runner.control.plan import ARTIFACTS, PERIOD, VERBOSITY, Defaults, Occasion, Perform, plan
+from runner.control.annotations import ARTIFACTS, PERIOD, VERBOSITY
+from runner.control.plan import Defaults, Occasion, Perform, plan
 from runner.objects import GroupVersionKind
 from runner.settings import Settings
 
@@ -50,7 +51,8 @@ def performed(
         ({}, "", ("--reconcile-period=3s",), 3),
         ({}, "reconcilePeriod: 2s", ("--reconcile-period=3s",), 2),
         ({}, "reconcilePeriod: 0s", ("--reconcile-period=3s",), 3),
-        ({PERIOD: "1s"}, "reconcilePeriod: 2s", ("--reconcile-period=3s",), 1),
+        ({PERIOD: "1s"}, "reconcilePeriod: 2s", ("--reconcile-period=3s",), 2),
+        ({PERIOD: "5s"}, "reconcilePeriod: 2s", ("--reconcile-period=3s",), 5),
         ({PERIOD: "0s"}, "reconcilePeriod: 2s", ("--reconcile-period=3s",), None),
         ({}, "reconcilePeriod: -1s", ("--reconcile-period=3s",), None),
     ],
@@ -80,7 +82,8 @@ def test_the_artifacts(tmp_path: Path, annotation: dict[str, str], field: str, a
     [
         ({}, {}, (), 2),
         ({}, {}, ("--ansible-verbosity=3",), 3),
-        ({}, {}, ("--ansible-verbosity=9",), 9),
+        ({}, {}, ("--ansible-verbosity=9",), 7),
+        ({}, {}, ("--ansible-verbosity=-1",), 0),
         ({}, {LEVEL: "4"}, ("--ansible-verbosity=3",), 4),
         ({}, {LEVEL: "8"}, ("--ansible-verbosity=3",), 3),
         ({}, {"ANSIBLE_VERBOSITY": "6"}, ("--ansible-verbosity=3",), 3),

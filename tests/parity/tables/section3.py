@@ -146,7 +146,7 @@ ROTATION = (
     Row("3.7-two", "2 keeps two", "rotation", lambda f: f["two"], 2, mended=True),
     Row("3.7-two-runs", "and breaks no run", "rotation", lambda f: f["two runs"], 4, mended=True),
     Row("3.7-latest", "latest is not one of them and stays", "rotation", lambda f: f["one latest"] and f["two latest"] and f["three latest"]),
-    Row("3.7-every", "the annotation 0 keeps all", "rotation", lambda f: f["every"], 4),
+    Row("3.7-every", "the annotation 0 keeps all (here up to --max-runner-artifacts-limit)", "rotation", lambda f: f["every"], 4),
     Row("3.7-all", "a negative maxRunnerArtifacts keeps all", "rotation", lambda f: f["all"], 4),
     Row("3.7-default", "0 and nothing mean 20", reason="twenty runs take too long here: tests/unit/config/test_watchesfile.py"),
 )
