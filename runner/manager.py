@@ -25,7 +25,7 @@ from runner.kube.discovery import Discovery
 from runner.kube.fence import Fence
 from runner.kube.objects_api import ObjectsApi
 from runner.kube.recorder import Recorder
-from runner.kube.reflector import Phase, Reflector
+from runner.kube.reflector import Reflector
 from runner.leading import Reactions, exit_within, leadership
 from runner.metrics import Metrics
 from runner.objects import GroupVersionKind, Owner
@@ -216,12 +216,8 @@ class _Parts:
 
     def _trouble(self) -> str:
         """What keeps the operator from being ready; a forbidden kind does not, the others are served."""
-        unwatched = [
-            str(gvk)
-            for (gvk, _), phase in self._watching.phases().items()
-            if phase in (Phase.STARTING, Phase.ABSENT)
-        ]
-        return f"not watching {', '.join(unwatched)}" if unwatched else ""
+        unready = self._watching.unready()
+        return f"not watching {', '.join(map(str, unready))}" if unready else ""
 
 
 def _console(settings: Settings, watches: Watches) -> Console:

@@ -13,7 +13,7 @@ import structlog
 
 from runner.control.queue import WorkQueue
 from runner.control.triggers import Enqueue, Following, OwnWrite, of_dependent, of_resource
-from runner.kube.reflector import Change, Phase, Reflector
+from runner.kube.reflector import Change, Reflector
 from runner.objects import GroupVersionKind
 from runner.watches import Watch
 
@@ -74,9 +74,10 @@ class Watching:
         if before is None:
             log.info("Watching dependents", gvk=str(place[0]), owner=str(following.owner), namespace=place[1])
 
-    def phases(self) -> dict[Place, Phase]:
-        """How it stands with each custom resource kind."""
-        return {place: entry.reflector.phase for place, entry in self._watched.items() if entry.watch is not None}
+    def unready(self) -> list[GroupVersionKind]:
+        """The custom resource kinds that are absent, or that nobody has been able to list so far."""
+        entries = self._watched.items()
+        return [gvk for (gvk, _), entry in entries if entry.watch is not None and not entry.reflector.ready]
 
     def restarts(self) -> Iterator[tuple[Place, int]]:
         """How often each watch had to begin anew."""
@@ -105,8 +106,8 @@ class Watching:
     def _on_change(self, place: Place, change: Change) -> None:
         entry = self._watched[place]
         if entry.watch is not None:
-            self._on_resource(change)
             self._enqueue(of_resource(change, entry.watch))
+            self._on_resource(change)
         if of_dependent(change, entry.following.values()):
             task = asyncio.create_task(self._dependent_changed(entry, change))
             self._settling.add(task)

@@ -77,6 +77,11 @@ class Reflector:
         self._verb = "list"
         self._log = log.bind(gvk=str(gvk), namespace=namespace)
 
+    @property
+    def ready(self) -> bool:
+        """Whether the kind was listed and is served, or is forbidden, which nobody waits for."""
+        return self.phase is Phase.FORBIDDEN or (self.synced.is_set() and self.phase is not Phase.ABSENT)
+
     async def run(self) -> None:
         """Runs until it is cancelled."""
         while True:

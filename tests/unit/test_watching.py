@@ -12,7 +12,7 @@ import pytest
 from runner.control.entry import Entry, Trigger
 from runner.control.queue import WorkQueue
 from runner.control.triggers import Following
-from runner.kube.reflector import Change, Phase, What
+from runner.kube.reflector import Change, What
 from runner.objects import GroupVersionKind, ObjectKey, ObjectMeta, OwnerRef, parse_meta
 from runner.watches import Content, Watch
 from runner.watching import OwnWrites, Watching, where_to_watch
@@ -27,7 +27,7 @@ class StillReflector:
 
     def __init__(self, on_change: Callable[[Change], None]) -> None:
         self.tell = on_change
-        self.phase = Phase.WATCHING
+        self.ready = True
         self.restarts = 3
         self.settled = asyncio.Event()
         self.running = False
@@ -153,10 +153,13 @@ async def test_it_has_settled_when_every_custom_resource_kind_has(scene: Scene) 
         await settled
 
 
-async def test_phases_are_those_of_custom_resources_and_restarts_those_of_all(scene: Scene) -> None:
+async def test_only_custom_resources_are_waited_for_but_every_restart_counts(scene: Scene) -> None:
     scene.watching.resources(watch(), [""])
     scene.watching.dependents((MAP, ""), FOLLOWING)
-    assert scene.watching.phases() == {(THING, ""): Phase.WATCHING}
+    scene.reflectors[THING, ""].ready = scene.reflectors[MAP, ""].ready = False
+    assert scene.watching.unready() == [THING]
+    scene.reflectors[THING, ""].ready = True
+    assert scene.watching.unready() == []
     assert dict(scene.watching.restarts()) == {(THING, ""): 3, (MAP, ""): 3}
 
 
