@@ -5,8 +5,9 @@ The message of each is written for the person who reads it: what was wrong, wher
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 class OperatorError(Exception):
@@ -49,24 +50,50 @@ class WatchesError(OperatorError):
 class KubeError(OperatorError):
     """Something between us and the API server."""
 
+    @property
+    def transient(self) -> bool:
+        """Whether trying again, on the object read anew, may help though nobody mends anything."""
+        return False
+
 
 class CredentialsError(KubeError):
     """No usable way to log in was found."""
 
 
 class UnreachableError(KubeError):
-    """No answer: connection refused, reset, cut or timed out. Worth trying again."""
+    """No answer: connection refused, reset, cut or timed out."""
+
+    @property
+    def transient(self) -> bool:
+        return True
 
 
 class ApiError(KubeError):
-    """The API server answered with an error; `status` is the HTTP status."""
+    """The API server answered with an error; `status` is the HTTP status.
 
-    def __init__(self, status: int, reason: str, message: str, *, retry_after: float | None = None) -> None:
+    `fields` are the paths of the fields that it found fault with, where it names them.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        reason: str,
+        message: str,
+        *,
+        retry_after: float | None = None,
+        fields: Sequence[str] = (),
+    ) -> None:
         self.status = status
         self.reason = reason
         self.message = message
         self.retry_after = retry_after
+        self.fields = tuple(fields)
         super().__init__(f"{status} {reason}: {message}" if reason else f"{status}: {message}")
+
+    @property
+    def transient(self) -> bool:
+        """A conflict, an API server that asks for time, or one in trouble."""
+        return self.status in (409, 429) or self.status >= 500
 
 
 class NotFoundError(ApiError):
@@ -93,8 +120,33 @@ class TooManyRequestsError(ApiError):
     """429: asked to wait; `retry_after` says how many seconds, where the server said so."""
 
 
+class TooLargeError(ApiError):
+    """413, or what etcd says through a 500: the object is larger than can be stored."""
+
+    @property
+    def transient(self) -> bool:
+        return False
+
+
 class InvalidError(ApiError):
     """422: the object does not satisfy its schema."""
+
+
+class StaleError(KubeError):
+    """A write found no such object, or no such subresource: what was known of it or its kind is out of date."""
+
+    @property
+    def transient(self) -> bool:
+        return True
+
+
+class NestedError(KubeError):
+    """An object that is nested too deeply; `body` is what can be read of it, `fields` what cannot."""
+
+    def __init__(self, levels: int, body: Mapping[str, Any], fields: Sequence[str]) -> None:
+        self.body = dict(body)
+        self.fields = tuple(fields)
+        super().__init__(f"{' and '.join(fields)} is nested deeper than {levels} levels: make it flatter")
 
 
 class LeadershipLostError(KubeError):

@@ -12,18 +12,18 @@ from typing import Any, Self, TypedDict, Unpack
 import aiohttp
 from yarl import URL
 
-from runner.errors import ApiError, UnreachableError
+from runner.errors import ApiError, NestedError, UnreachableError
 from runner.kube.access import Access, Pass
-from runner.kube.answers import error_of
+from runner.kube.answers import decoded, error_of, shallow, too_deep
 from runner.kube.backoff import Backoff
 from runner.kube.clock import REAL, Clock
 from runner.kube.fence import Fence
 from runner.kube.login import Login, find_login
 from runner.kube.sockets import Sockets, connected
+from runner.objects import LEVELS
 
 AGENT = "ansible-operator"
 TRIES = 3
-RETRIED = frozenset({429, 500, 502, 503, 504})
 LONGEST_RETRY_AFTER = 10.0
 CONNECT_SECONDS = 10.0
 REQUEST_SECONDS = 60.0
@@ -35,7 +35,10 @@ Json = Any
 
 
 class Options(TypedDict, total=False):
-    """Of `Client.request`. `timeout` is for the whole answer, in seconds; `tries` counts the first one."""
+    """Of `Client.request`. `timeout` is for the whole answer, in seconds; `tries` counts the first one.
+
+    An answer that is nested too deeply loses what is below, or, if `whole` is asked for, is a NestedError.
+    """
 
     params: Mapping[str, str] | None
     body: object
@@ -43,6 +46,7 @@ class Options(TypedDict, total=False):
     accept: str
     timeout: float | None
     tries: int
+    whole: bool
 
 
 class OpenOptions(TypedDict, total=False):
@@ -121,8 +125,8 @@ class Client:
     async def request(self, method: str, path: str, **options: Unpack[Options]) -> Json:
         """The decoded JSON of the answer.
 
-        Raises the ApiError that fits, or UnreachableError. GETs are tried again (`tries`, in all) in bad
-        weather; anything is tried again once after a 401 if other credentials are found.
+        Raises the ApiError that fits, or UnreachableError. GETs are tried again (`tries`, in all) after a
+        transient error; anything is tried again once after a 401 if other credentials are found.
         """
         tries = options.get("tries", TRIES) if method == "GET" else 1
         backoff = Backoff(0.2, 2.0, self._clock)
@@ -152,7 +156,7 @@ class Client:
                 raise unreachable(error, self._base) from None
         if answer.status >= 300:
             raise error_of(answer.status, body, answer.headers.get("Retry-After"))
-        return _decoded(body, self._base)
+        return _decoded(body, self._base, whole=options.get("whole", False))
 
     @asynccontextmanager
     async def open(
@@ -257,17 +261,25 @@ def unreachable(error: BaseException, base: URL | str) -> UnreachableError:
 
 def _wait_before_retry(error: UnreachableError | ApiError, backoff: float) -> float | None:
     """Seconds, or None if trying again would not help."""
-    if isinstance(error, UnreachableError):
-        return backoff
-    if error.status not in RETRIED or (error.retry_after or 0.0) > LONGEST_RETRY_AFTER:
-        return None
-    return max(backoff, error.retry_after or 0.0)
+    asked = (error.retry_after or 0.0) if isinstance(error, ApiError) else 0.0
+    return max(backoff, asked) if error.transient and asked <= LONGEST_RETRY_AFTER else None
 
 
-def _decoded(body: bytes, base: URL) -> Json:
+def _decoded(body: bytes, base: URL, *, whole: bool) -> Json:
     try:
-        return json.loads(body) if body else None
+        found = decoded(body) if body else None
     except ValueError:
         raise UnreachableError(
             f"{base.host}:{base.port} answered with something that is not JSON: is it an API server?"
         ) from None
+    if whole and (fields := too_deep(body)):
+        raise _nested(decoded(shallow(body)[0]), fields)
+    return found
+
+
+def _nested(body: Mapping[str, Any], fields: tuple[str, ...]) -> NestedError:
+    """What is left can be read, and its status be written; managed fields mirror the depth of the others."""
+    meta = {name: value for name, value in (body.get("metadata") or {}).items() if name != "managedFields"}
+    kept = {name: value for name, value in body.items() if name in ("apiVersion", "kind", "status")}
+    told = [field for field in fields if field != "metadata"] or ["metadata"]
+    return NestedError(LEVELS, {**kept, "metadata": meta}, told)

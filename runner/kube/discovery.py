@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import quote
@@ -40,7 +41,7 @@ class _Group:
     """One group and version: what it served when it was last asked."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    asked_at: float = float("-inf")
+    asked_at: float = -math.inf
     by_kind: Mapping[str, Resource] = field(default_factory=dict)
     by_plural: Mapping[str, Resource] = field(default_factory=dict)
 
@@ -53,10 +54,13 @@ class Discovery:
         self._clock = clock
         self._groups: dict[tuple[str, str], _Group] = {}
 
-    async def resource(self, gvk: GroupVersionKind) -> Resource:
-        """Raises KindAbsentError, and ApiError or UnreachableError where the server cannot say."""
+    async def resource(self, gvk: GroupVersionKind, *, max_age: float = math.inf) -> Resource:
+        """What was learned at most `max_age` seconds ago.
+
+        Raises KindAbsentError, and ApiError or UnreachableError where the server cannot say.
+        """
         group = self._group(gvk.group, gvk.version)
-        if gvk.kind not in group.by_kind:
+        if gvk.kind not in group.by_kind or self._clock.now() - group.asked_at > max_age:
             await self._ask(group, gvk.group, gvk.version)
         if gvk.kind in group.by_kind:
             return group.by_kind[gvk.kind]

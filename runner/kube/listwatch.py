@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from runner.errors import ApiError
-from runner.kube.answers import error_of_event
+from runner.kube.answers import decoded, error_of_event
 from runner.kube.client import Client
 from runner.kube.discovery import Resource
 from runner.kube.weather import StreamError
@@ -98,7 +97,7 @@ class Lines:
 
 def _event(line: bytes) -> dict[str, Any]:
     try:
-        event: dict[str, Any] = json.loads(line.decode())
+        event: dict[str, Any] = decoded(line)
         body = event["object"]
         failed = event["type"] == "ERROR"
         version = failed or body["metadata"]["resourceVersion"]

@@ -10,14 +10,7 @@ import asyncio
 
 import structlog
 
-from runner.errors import (
-    ApiError,
-    ForbiddenError,
-    KubeError,
-    NotFoundError,
-    TooManyRequestsError,
-    UnreachableError,
-)
+from runner.errors import ForbiddenError, KubeError, NotFoundError
 from runner.kube.backoff import Backoff
 from runner.kube.client import AGENT, Client
 from runner.kube.clock import REAL, Clock
@@ -67,9 +60,9 @@ class Recorder:
         while True:
             try:
                 await self._write(said)
-            except (UnreachableError, ApiError) as error:
+            except KubeError as error:
                 wait = backoff.next()
-                if backoff.failures >= TRIES or not _passing(error):
+                if backoff.failures >= TRIES or not error.transient:
                     raise
                 await self._clock.sleep(wait)
             else:
@@ -120,10 +113,3 @@ class Recorder:
 
 def _path(said: Said) -> str:
     return f"/api/v1/namespaces/{said.namespace}/events"
-
-
-def _passing(error: UnreachableError | ApiError) -> bool:
-    """Whether waiting may help."""
-    if isinstance(error, ApiError):
-        return isinstance(error, TooManyRequestsError) or error.status >= 500
-    return True

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from runner.errors import ApiError, ConflictError, KindAbsentError, NotFoundError
+from runner.errors import ApiError, ConflictError, KindAbsentError, NestedError, NotFoundError
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery
-from runner.kube.objects_api import ObjectsApi
+from runner.kube.objects_api import STATUS_AGE, ObjectsApi
 from runner.objects import GroupVersionKind, ObjectKey
 from tests.fixtures.apiserver import ApiServer, Reply, failure, serves, serving, thing
 from tests.fixtures.kubeclock import FakeClock
@@ -115,3 +116,36 @@ async def test_an_object_that_is_gone_is_not_found(scene: Scene) -> None:
 async def test_a_kind_without_status_says_so(scene: Scene) -> None:
     scene.server.on("get", ROOT, serves(("memcacheds", "Memcached"), status=False))
     assert not await ObjectsApi(scene.client, scene.discovery).has_status(KEY)
+
+
+async def test_a_status_subresource_that_is_added_later_is_noticed(scene: Scene) -> None:
+    kinds = ("memcacheds", "Memcached")
+    scene.server.on("get", ROOT, serves(kinds, status=False), serves(kinds))
+    objects = ObjectsApi(scene.client, scene.discovery)
+    assert [await objects.has_status(KEY) for _ in range(3)] == [False] * 3
+    scene.time.time += STATUS_AGE + 1
+    assert [await objects.has_status(KEY) for _ in range(3)] == [True] * 3
+    assert scene.server.count("get") == 2
+
+
+async def test_a_status_subresource_that_is_removed_is_noticed_when_its_kind_is_forgotten(scene: Scene) -> None:
+    objects = ObjectsApi(scene.client, scene.discovery)
+    assert await objects.has_status(KEY)
+    scene.server.on("get", ROOT, serves(("memcacheds", "Memcached"), status=False))
+    objects.forget_kind(GVK)
+    assert not await objects.has_status(KEY)
+
+
+@pytest.mark.parametrize("levels", [201, 2_000])
+async def test_an_object_that_is_nested_too_deeply_is_told_with_what_can_be_read_of_it(
+    scene: Scene, levels: int
+) -> None:
+    fields = [{"manager": "kubectl", "fieldsV1": {}}]
+    status = {"conditions": [{"type": "Running"}]}
+    whole = {**thing("a", managedFields=fields), "status": status, "spec": "DEEP"}
+    deep = b'{"a":' * levels + b"1" + b"}" * levels
+    scene.server.on("get", PATH, Reply(json.dumps(whole).encode().replace(b'"DEEP"', deep)))
+    with pytest.raises(NestedError, match=r"^spec is nested deeper than 200 levels: make it flatter$") as caught:
+        await ObjectsApi(scene.client, scene.discovery).get(KEY)
+    assert caught.value.fields == ("spec",)
+    assert caught.value.body == {**thing("a"), "status": status}

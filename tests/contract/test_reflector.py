@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ from runner.objects import GroupVersionKind
 from tests.fixtures.apiserver import (
     ApiServer,
     Drop,
+    Reply,
     Stream,
     bookmark,
     error_event,
@@ -358,6 +360,55 @@ async def test_an_object_of_megabytes_passes(scene: Scene) -> None:
     meta = reflector.store.get("ns", "a")
     assert meta is not None
     assert meta.annotations[0][1].startswith("sha256:")
+
+
+def deep(name: str, version: int, levels: int) -> bytes:
+    """An object whose managed fields are nested so deeply."""
+    fields = b'{"f:a":' * levels + b"{}" + b"}" * levels
+    body = thing(name, version, managedFields=[{"manager": "kubectl", "fieldsV1": "DEEP"}])
+    return json.dumps(body).encode().replace(b'"DEEP"', fields)
+
+
+@pytest.mark.parametrize("levels", [1_000, 2_000, 50_000])
+async def test_one_object_that_is_nested_deeply_hides_no_other(scene: Scene, levels: int) -> None:
+    page = b'{"metadata":{"resourceVersion":"100"},"items":[%s,%s]}' % (
+        deep("listed", 1, levels),
+        json.dumps(thing("b", 2)).encode(),
+    )
+    added = b'{"type":"ADDED","object":%s}\n' % deep("watched", 101, levels)
+    scene.server.on("get", THINGS, Reply(page))
+    scene.server.on("watch", THINGS, Stream(added, event("ADDED", thing("d", 102))))
+    async with running(reflector := scene.reflector()):
+        await scene.until_told(*((What.ADDED, name) for name in ("listed", "b", "watched", "d")))
+        assert (reflector.restarts, scene.server.count("get", THINGS)) == (0, 1)
+
+
+async def test_a_kind_is_not_ready_before_it_was_listed(scene: Scene) -> None:
+    scene.server.on("get", THINGS, failure(500))
+    async with running(reflector := scene.reflector()):
+        await eventually(lambda: reflector.phase is Phase.WAITING)
+        assert not reflector.ready
+        scene.server.on("get", THINGS, listing([thing("a")]))
+        await eventually(lambda: reflector.ready)
+
+
+async def test_a_kind_that_was_listed_stays_ready_while_its_watch_is_interrupted(scene: Scene) -> None:
+    scene.server.on("get", THINGS, listing([thing("a")]))
+    scene.server.on("watch", THINGS, failure(500))
+    async with running(reflector := scene.reflector()):
+        await eventually(lambda: reflector.phase is Phase.WAITING)
+        assert reflector.ready
+
+
+async def test_a_forbidden_kind_is_as_ready_as_it_gets_and_an_absent_one_is_not(scene: Scene) -> None:
+    scene.server.on("get", THINGS, failure(403))
+    async with running(reflector := scene.reflector()):
+        await eventually(lambda: reflector.phase is Phase.FORBIDDEN)
+        assert reflector.ready
+    scene.server.on("get", ROOT, serves())
+    async with running(reflector := scene.reflector()):
+        await eventually(lambda: reflector.phase is Phase.ABSENT)
+        assert not reflector.ready
 
 
 async def test_a_rotated_token_is_read_again(scene: Scene) -> None:
