@@ -8,6 +8,7 @@ from datetime import datetime
 
 from runner.control.conditions import Moment
 from runner.control.entry import Entry
+from runner.control.ports import Json
 from runner.control.result import Stages
 from runner.execute.run import Outcome
 from runner.objects import ObjectKey
@@ -33,13 +34,17 @@ class Stopwatch:
 
 @dataclass(slots=True)
 class Attempt:
-    """One reconcile under way. `generation` is the one it acts on, whatever the object's is by its end."""
+    """One reconcile under way. `generation` is the one it acts on, whatever the object's is by its end.
+
+    `body` is the object as it was read last before the run.
+    """
 
     entry: Entry
     watch: Watch
     stopwatch: Stopwatch
     now: Callable[[], datetime]
     generation: int = 0
+    body: Json | None = None
     outcome: Outcome | None = None
 
     @property

@@ -25,8 +25,8 @@ class Backoff:
     def next(self, key: ObjectKey, generation: int, *, limit: float = LONGEST) -> float:
         """Count one more failure and say how long to wait; a new generation starts from the beginning.
 
-        A generation of 0 is unknown. What reaches `limit` counts no further, so that bad weather does not make
-        the object itself wait for hours.
+        A generation of 0 is unknown. What reaches `limit` counts no further, so that transient failures do not
+        make the object itself wait for hours.
         """
         seen, failures = self._failures.get(key, (generation, 0))
         if generation and seen and seen != generation:

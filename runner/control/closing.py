@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import structlog
 
 from runner.control import status
-from runner.control.announcer import FAILED, UNMAPPED, Announcer
+from runner.control.announcer import FAILED, INVALID, UNMAPPED, Announcer
 from runner.control.attempt import Attempt
+from runner.control.conditions import Moment
 from runner.control.entry import Trigger
-from runner.control.fields import Fields, mapped
+from runner.control.fields import Fields, mapped, without
 from runner.control.plan import Perform
 from runner.control.ports import Json, Objects
 from runner.control.result import Result, Verdict
-from runner.control.writer import Writer
+from runner.control.writer import Decide, Writer
+from runner.errors import ApiError, NestedError, NotFoundError
 from runner.execute.run import Ending, Outcome
 from runner.objects import Body
+
+_LONGEST_REFUSAL = 1024
+"""Characters: an API server's message may quote the whole value."""
 
 log = structlog.get_logger(__name__)
 
@@ -31,6 +34,14 @@ class Closing:
 
     async def finish(self, attempt: Attempt, outcome: Outcome, body: Json, step: Perform) -> Result:
         """Write what came of a run; `body` is the object as it was when the run started."""
+        try:
+            return await self._finish(attempt, outcome, body, step)
+        except ApiError as error:
+            if error.transient or isinstance(error, NotFoundError):
+                raise
+            return await self.unwritten(attempt, body, error)
+
+    async def _finish(self, attempt: Attempt, outcome: Outcome, body: Json, step: Perform) -> Result:
         if outcome.ending is Ending.CANCELLED:
             return await self.interrupt(attempt)
         failure = status.failure_message(outcome)
@@ -45,23 +56,41 @@ class Closing:
         """Nothing was run, and `message` says why."""
         log.warning("nothing was run", key=str(attempt.key), error=message)
         moment = attempt.moment
-        await self._write(attempt, body, lambda current: status.refused(current, moment, message))
-        self._announcer.failed(attempt.key, _uid(body), message, status.failing_with(body), reason)
-        return Result(Verdict.FAILED, generation=attempt.generation)
+        await self._accepted(attempt, body, lambda current: status.refused(current, moment, message))
+        return self._failing(attempt, body, message, reason)
+
+    async def too_deep(self, attempt: Attempt, error: NestedError) -> Result:
+        """Nothing was run, because the object cannot be read as a whole."""
+        if "status" in error.fields:  # a status that cannot be read cannot be written without losing some of it
+            return self._failing(attempt, error.body, str(error), INVALID)
+        return await self.refuse(attempt, error.body, str(error), INVALID)
+
+    async def unwritten(self, attempt: Attempt, body: Json, error: ApiError) -> Result:
+        """The API server refused for good what was to be written: say so, without what it found fault with."""
+        refusal = f"The API server refused what was to be written: {error}"[:_LONGEST_REFUSAL]
+        log.warning("a write was refused", key=str(attempt.key), error=str(error))
+        outcome, moment = attempt.outcome, attempt.moment
+        if outcome is None:
+            return await self.refuse(attempt, body, refusal)
+        told = filter(None, (status.failure_message(outcome), refusal))
+        message = "\n".join(told)[-status.LONGEST_MESSAGE :]
+        fields, _ = mapped(attempt.watch.status, outcome)
+        for kept in (without(fields, error.fields), ()):
+            if await self._accepted(attempt, body, _failure(moment, message, outcome, kept)):
+                break
+        return self._failing(attempt, body, message, FAILED)
 
     async def interrupt(self, attempt: Attempt) -> Result:
         """A run was cancelled, or Running was written for one that never started."""
         body = await self._objects.get(attempt.key)
         moment = attempt.moment
-        await self._write(attempt, body, lambda current: status.interrupted(current, moment))
+        await self._accepted(attempt, body, lambda current: status.interrupted(current, moment))
         return Result(Verdict.CANCELLED, generation=attempt.generation)
 
     async def _failed(self, attempt: Attempt, outcome: Outcome, body: Json, message: str) -> Result:
-        fields, moment = self._fields(attempt, outcome, body), attempt.moment
-        await self._write(
-            attempt, body, lambda current: status.failed(current, moment, message, outcome.stats, fields)
-        )
-        self._announcer.failed(attempt.key, _uid(body), message, status.failing_with(body))
+        fields = self._fields(attempt, outcome, body)
+        await self._write(attempt, body, _failure(attempt.moment, message, outcome, fields))
+        self._failing(attempt, body, message, FAILED)
         # A role that asks to be called again says when, also where it fails: it may be polling.
         return Result(Verdict.FAILED, _asked_again(outcome), Trigger.REQUEUED, attempt.generation)
 
@@ -83,13 +112,32 @@ class Closing:
             return Result(Verdict.SUCCEEDED, 0.0, Trigger.DELETING, attempt.generation)
         return Result(Verdict.SUCCEEDED, step.period, Trigger.PERIOD, attempt.generation)
 
+    def _failing(self, attempt: Attempt, body: Json, message: str, reason: str) -> Result:
+        self._announcer.failed(attempt.key, _uid(body), message, status.failing_with(body), reason)
+        return Result(Verdict.FAILED, generation=attempt.generation)
+
     def _fields(self, attempt: Attempt, outcome: Outcome, body: Json) -> Fields:
         fields, warnings = mapped(attempt.watch.status, outcome)
         self._announcer.warned(attempt.key, _uid(body), warnings, UNMAPPED)
         return fields
 
-    async def _write(self, attempt: Attempt, body: Json, decide: Callable[[Body], Json]) -> Json | None:
+    async def _accepted(self, attempt: Attempt, body: Json, decide: Decide) -> bool:
+        """Write a status; returns whether the API server took it, or there was nothing to write."""
+        try:
+            await self._write(attempt, body, decide)
+        except ApiError as error:
+            if error.transient:
+                raise
+            log.warning("a status was refused", key=str(attempt.key), error=str(error))
+            return False
+        return True
+
+    async def _write(self, attempt: Attempt, body: Json, decide: Decide) -> Json | None:
         return await self._writer.status(attempt.key, attempt.watch, body, decide)
+
+
+def _failure(moment: Moment, message: str, outcome: Outcome, fields: Fields) -> Decide:
+    return lambda current: status.failed(current, moment, message, outcome.stats, fields)
 
 
 def _asked_again(outcome: Outcome) -> float | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -10,9 +11,13 @@ import jmespath
 from jmespath.exceptions import JMESPathError
 
 from runner.execute.run import Outcome
+from runner.objects import LEVELS, nested_deeper
 
 Fields = tuple[tuple[str, Any], ...]
 """(path, value) pairs; dots in a path go down into nested maps."""
+
+_DEEPEST = LEVELS // 2
+"""Levels of one value: the status must not make its object too deep to be read again."""
 
 
 def mapped(expressions: Mapping[str, str], outcome: Outcome) -> tuple[Fields, tuple[str, ...]]:
@@ -40,7 +45,9 @@ def mapped(expressions: Mapping[str, str], outcome: Outcome) -> tuple[Fields, tu
         except JMESPathError as error:
             warnings.append(f"status.{path}: cannot evaluate {expression!r}: {error}")
             continue
-        if value is not None:
+        if nested_deeper(value, _DEEPEST):
+            warnings.append(f"status.{path}: what {expression!r} gives is nested deeper than {_DEEPEST} levels")
+        elif value is not None:
             fields.append((path, value))
     return tuple(fields), tuple(warnings)
 
@@ -56,3 +63,19 @@ def merged(status: Mapping[str, Any], fields: Iterable[tuple[str, Any]]) -> dict
             place[parent] = place = dict(inner) if isinstance(inner, Mapping) else {}
         place[last] = value
     return result
+
+
+def without(fields: Fields, refused: Sequence[str]) -> Fields:
+    """The fields without those that the API server found fault with; none where it names none of them."""
+    paths = [_steps(path.removeprefix("status.")) for path in refused if path.startswith("status.")]
+    kept = tuple(field for field in fields if not any(_meet(_steps(field[0]), path) for path in paths))
+    return kept if len(kept) < len(fields) else ()
+
+
+def _steps(path: str) -> list[str]:
+    return re.split(r"[.\[]", path)
+
+
+def _meet(one: list[str], other: list[str]) -> bool:
+    """Whether one of the paths leads to the other."""
+    return all(a == b for a, b in zip(one, other, strict=False))

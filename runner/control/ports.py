@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol
 
 from runner.control.result import Stages, Verdict
 from runner.execute.run import Executor, Outcome, Sink
-from runner.objects import Body, ObjectKey, Owner
+from runner.objects import Body, GroupVersionKind, ObjectKey, Owner
 from runner.watches import Watch
 
 Json = dict[str, Any]
@@ -34,7 +34,10 @@ Access = Callable[[Owner], AbstractContextManager[Permit]]
 
 
 class Objects(Protocol):
-    """Live custom resources. Every method raises the ApiError tree; writes answer the stored object."""
+    """Live custom resources. Every method raises the KubeError tree; writes answer the stored object.
+
+    `get` raises NestedError for an object that is nested too deeply; `forget_kind` has its kind looked up anew.
+    """
 
     async def get(self, key: ObjectKey) -> Json: ...
 
@@ -43,6 +46,8 @@ class Objects(Protocol):
     async def replace_status(self, key: ObjectKey, body: Json) -> Json: ...
 
     async def has_status(self, key: ObjectKey) -> bool: ...
+
+    def forget_kind(self, gvk: GroupVersionKind) -> None: ...
 
 
 class EventRecorder(Protocol):

@@ -19,9 +19,20 @@ from runner.control.plan import AddFinalizer, Defaults, Occasion, Perform, Plan,
 from runner.control.ports import ExtraVars, Json, World
 from runner.control.result import Result, Verdict
 from runner.control.writer import Writer
-from runner.errors import ConflictError, KubeError, LeadershipLostError, NotFoundError, OperatorError, RunError
+from runner.errors import (
+    ApiError,
+    ConflictError,
+    KindAbsentError,
+    KubeError,
+    LeadershipLostError,
+    NestedError,
+    NotFoundError,
+    OperatorError,
+    RunError,
+    StaleError,
+)
 from runner.execute.run import Ending, Outcome, Run
-from runner.objects import Body, GroupVersionKind, Owner
+from runner.objects import Body, GroupVersionKind, ObjectKey, Owner, generation_of
 from runner.watches import Watch
 
 TRIES = 5
@@ -60,8 +71,9 @@ class Reconciler:
             raise
         except OperatorError as error:
             log.warning("reconcile failed", key=str(entry.key), error=str(error))
-            weather = isinstance(error, KubeError)
-            result = Result(Verdict.FAILED, generation=attempt.generation, weather=weather)
+            # Without a run, trying again costs one request, and whoever may mend it need not touch the object.
+            transient = isinstance(error, KubeError) and (error.transient or attempt.outcome is None)
+            result = Result(Verdict.FAILED, generation=attempt.generation, transient=transient)
         except Exception:
             log.exception("reconcile failed unexpectedly", key=str(entry.key))
             result = Result(Verdict.FAILED, generation=attempt.generation)
@@ -69,13 +81,34 @@ class Reconciler:
         return result
 
     async def _unless_gone(self, attempt: Attempt) -> Result:
+        """A kind that is gone takes its objects with it; the reflector tells of them when it is back."""
         try:
-            return await self._reconcile(attempt)
-        except NotFoundError:
+            return await self._unless_refused(attempt)
+        except (NotFoundError, KindAbsentError):
             self._writer.forget(attempt.key)
             self._announcer.forget(attempt.key)
-            await self._world.executor.forget(attempt.key)
+            await self._forget_files(attempt.key)
             return Result(Verdict.GONE)
+
+    async def _forget_files(self, key: ObjectKey) -> None:
+        try:
+            await self._world.executor.forget(key)
+        except RunError as error:  # no run can ever have had such a directory
+            log.debug("nothing to remove", key=str(key), error=str(error))
+
+    async def _unless_refused(self, attempt: Attempt) -> Result:
+        try:
+            return await self._reconcile(attempt)
+        except NestedError as error:
+            attempt.generation = generation_of(error.body)
+            step = self._plan(attempt, error.body)
+            if isinstance(step, Skip):
+                return Result(Verdict.SKIPPED, step.after)
+            return await self._closing.too_deep(attempt, error)
+        except ApiError as error:
+            if error.transient or isinstance(error, NotFoundError) or attempt.body is None:
+                raise
+            return await self._closing.unwritten(attempt, attempt.body, error)
 
     async def _reconcile(self, attempt: Attempt) -> Result:
         body, step = await self._begin(attempt)
@@ -96,14 +129,14 @@ class Reconciler:
         for _ in range(TRIES - 1):
             try:
                 return await self._begin_once(attempt)
-            except ConflictError:
+            except (ConflictError, StaleError):
                 continue
         return await self._begin_once(attempt)
 
     async def _begin_once(self, attempt: Attempt) -> tuple[Json, Plan]:
-        body = await self._world.objects.get(attempt.key)
+        body = attempt.body = await self._world.objects.get(attempt.key)
         attempt.stopwatch.lap("get")
-        attempt.generation = body["metadata"].get("generation", 0)
+        attempt.generation = generation_of(body)
         step = self._plan(attempt, body)
         if isinstance(step, AddFinalizer):
             body = await self._writer.add_finalizer(attempt.key, body, step.name)
@@ -182,7 +215,7 @@ class Reconciler:
         try:
             async with asyncio.timeout(LAST_WORDS):
                 await words
-        except (NotFoundError, LeadershipLostError):
+        except (NotFoundError, KindAbsentError, LeadershipLostError):
             return  # nobody is left to read them, or it is for another leader to say
         except Exception:
             log.exception("the final status could not be written", key=str(attempt.key))

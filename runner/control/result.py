@@ -23,15 +23,15 @@ class Verdict(StrEnum):
 class Result:
     """How a reconcile ended and what follows: `trigger` in `after` seconds (None: nothing), or the backoff.
 
-    `generation` is the one that was reconciled. `weather` says that the failure was the API server's, not the
-    object's, so that the backoff stays short.
+    `generation` is the one that was reconciled. `transient` says that it may pass by itself, so that the
+    backoff stays short.
     """
 
     verdict: Verdict
     after: float | None = None
     trigger: Trigger = Trigger.PERIOD
     generation: int = 0
-    weather: bool = False
+    transient: bool = False
 
 
 @dataclass(frozen=True, slots=True)

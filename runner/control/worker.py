@@ -13,8 +13,8 @@ from runner.control.queue import WorkQueue
 from runner.control.result import Result, Verdict
 from runner.objects import ObjectKey
 
-WEATHER = 30.0
-"""Longest backoff, in seconds, for failures of the API server: trying again costs one request, not a run."""
+LONGEST_TRANSIENT = 30.0
+"""Longest backoff, in seconds, for transient failures: trying again costs one request, not a run."""
 
 log = structlog.get_logger(__name__)
 
@@ -70,7 +70,7 @@ def follow_up(queue: WorkQueue, key: ObjectKey, result: Result) -> None:
         case Verdict.SUCCEEDED | Verdict.REQUEUED:
             queue.succeeded(key)
         case Verdict.FAILED | Verdict.CANCELLED if result.after is None:
-            limit = WEATHER if result.weather else LONGEST
+            limit = LONGEST_TRANSIENT if result.transient else LONGEST
             delay = queue.retry(key, result.generation, limit=limit)
             log.info("retry", key=str(key), seconds=round(delay, 3))
     if result.after is not None:

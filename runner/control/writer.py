@@ -6,13 +6,14 @@ Every write is a PUT of what was read, with its resourceVersion: nobody's work i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import structlog
 
 from runner.control.ports import Json, Objects
-from runner.errors import ApiError, ConflictError, KubeError, NotFoundError, UnreachableError
+from runner.errors import ConflictError, KubeError, NestedError, NotFoundError, StaleError
 from runner.objects import Body, GroupVersionKind, ObjectKey
 from runner.watches import Watch
 
@@ -22,11 +23,17 @@ PAUSES = (0.2, 0.4, 0.8, 1.6, 3.2)
 Decide = Callable[[Body], dict[str, Any]]
 """The new status, from the object as read last."""
 
+Read = Callable[[ObjectKey], Awaitable[Json]]
+
 log = structlog.get_logger(__name__)
 
 
 class Writer:
-    """Writes only what changes the object. Raises the KubeError tree, transient ones after several tries."""
+    """Writes only what changes the object. Raises the KubeError tree, transient ones after several tries.
+
+    A write that is answered with 404 is a StaleError: only a read tells whether the object is gone, or its kind's
+    status subresource.
+    """
 
     def __init__(self, objects: Objects, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         self._objects = objects
@@ -36,7 +43,7 @@ class Writer:
 
     async def add_finalizer(self, key: ObjectKey, body: Json, name: str) -> Json:
         """One try, because a conflict asks for a new plan."""
-        return await self._objects.replace(key, _with_finalizers(body, [*_finalizers(body), name]))
+        return await self._replace(key, _with_finalizers(body, [*_finalizers(body), name]))
 
     async def remove_finalizer(self, key: ObjectKey, body: Json, name: str) -> Json | None:
         """The object without our finalizer; None when that was the last one, or the object is gone."""
@@ -45,9 +52,9 @@ class Writer:
             if name not in _finalizers(current):
                 return current
             rest = [finalizer for finalizer in _finalizers(current) if finalizer != name]
-            return await self._objects.replace(key, _with_finalizers(current, rest))
+            return await self._replace(key, _with_finalizers(current, rest))
 
-        answer = await self._insist(key, body, without)
+        answer = await self._insist(key, body, without, self._objects.get)
         return answer if answer is not None and _finalizers(answer) else None
 
     async def status_once(self, key: ObjectKey, watch: Watch, body: Json, decide: Decide) -> Json:
@@ -57,38 +64,67 @@ class Writer:
         status = decide(body)
         if status == body.get("status") or self._pruned.get(key) == status:
             return body
-        answer = await self._objects.replace_status(key, {**body, "status": status})
+        with self._noticing(key):
+            answer = await self._objects.replace_status(key, {**body, "status": status})
         self._pruned.pop(key, None)
         if answer.get("status") == body.get("status"):
             self._pruned[key] = status  # the kind's schema drops all of it: saying it again is no use
-        return answer
+        # The rest is as it was read, because the resourceVersion was the same.
+        return {name: value for name, value in body.items() if name != "status"} | {
+            name: answer[name] for name in ("metadata", "status") if name in answer
+        }
 
     async def status(self, key: ObjectKey, watch: Watch, body: Json, decide: Decide) -> Json | None:
         """The same, but what can be overcome is tried again, on the object read anew; None when that is gone."""
-        return await self._insist(key, body, lambda current: self.status_once(key, watch, current, decide))
+        return await self._insist(
+            key, body, lambda current: self.status_once(key, watch, current, decide), self._with_status
+        )
 
     def forget(self, key: ObjectKey) -> None:
         self._pruned.pop(key, None)
 
-    async def _insist(self, key: ObjectKey, body: Json, write: Callable[[Json], Awaitable[Json]]) -> Json | None:
+    async def _insist(
+        self, key: ObjectKey, body: Json, write: Callable[[Json], Awaitable[Json]], read: Read
+    ) -> Json | None:
         """A run's result is worth some patience: losing it to a restarting API server costs a whole run."""
         uid = body["metadata"].get("uid")
         tries = 0
         while True:
             try:
                 if tries:
-                    body = await self._objects.get(key)
+                    body = await read(key)
                 if body["metadata"].get("uid") != uid:
                     return None  # another object of the same name: not the one this is about
                 return await write(body)
             except NotFoundError:
                 return None
             except KubeError as error:
-                if not _passes(error) or tries == len(PAUSES):
+                if not error.transient or tries == len(PAUSES):
                     raise
                 if not isinstance(error, ConflictError):
                     await self._sleep(PAUSES[tries])
             tries += 1
+
+    async def _with_status(self, key: ObjectKey) -> Json:
+        """The object for a status to be written: nothing else of it has to be whole."""
+        try:
+            return await self._objects.get(key)
+        except NestedError as error:
+            if "status" in error.fields:
+                raise
+            return error.body
+
+    async def _replace(self, key: ObjectKey, body: Json) -> Json:
+        with self._noticing(key):
+            return await self._objects.replace(key, body)
+
+    @contextmanager
+    def _noticing(self, key: ObjectKey) -> Iterator[None]:
+        try:
+            yield
+        except NotFoundError as error:
+            self._objects.forget_kind(key.gvk)
+            raise StaleError(f"{key} could not be written: {error}") from None
 
     async def _writable(self, key: ObjectKey, watch: Watch) -> bool:
         if not watch.manage_status:
@@ -100,13 +136,6 @@ class Writer:
             self._without_status.add(key.gvk)
             log.warning("kind has no status subresource: its runs are not reported there", gvk=str(key.gvk))
         return False
-
-
-def _passes(error: KubeError) -> bool:
-    """Is this worth another try: a conflict, no answer, or an API server in trouble?"""
-    if isinstance(error, ApiError):
-        return isinstance(error, ConflictError) or error.status == 429 or error.status >= 500
-    return isinstance(error, UnreachableError)
 
 
 def _finalizers(body: Body) -> list[str]:

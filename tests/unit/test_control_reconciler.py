@@ -19,7 +19,16 @@ from runner.control.plan import Defaults
 from runner.control.ports import World
 from runner.control.reconciler import Reconciler
 from runner.control.result import Result, Stages, Verdict
-from runner.errors import ApiError, InvalidError, RunError, UnreachableError
+from runner.control.status import LONGEST_MESSAGE
+from runner.errors import (
+    ApiError,
+    ForbiddenError,
+    InvalidError,
+    KindAbsentError,
+    NestedError,
+    RunError,
+    UnreachableError,
+)
 from runner.execute.run import Ending, FakeExecutor, Outcome, Run, Stats
 from runner.objects import Body, GroupVersionKind, ObjectKey, Owner
 from runner.selector import Requirement, Selector
@@ -186,7 +195,7 @@ async def test_the_watch_and_the_annotations_reach_the_run() -> None:
 async def test_a_failed_run_is_told_and_tried_again(scene: Scene) -> None:
     scene.answer(FAILURE)
     result = await scene.reconcile()
-    assert (result.verdict, result.after, result.weather) == (Verdict.FAILED, None, False)
+    assert (result.verdict, result.after, result.transient) == (Verdict.FAILED, None, False)
     assert scene.conditions["Failure"]["message"] == "it broke"
     assert scene.states()["Successful"] == ("False", "")
 
@@ -263,7 +272,7 @@ async def test_endless_conflicts_end_in_a_retry_without_a_run(scene: Scene) -> N
 
     scene.objects.before = interfere
     result = await scene.reconcile()
-    assert (result.verdict, result.weather) == (Verdict.FAILED, True)
+    assert (result.verdict, result.transient) == (Verdict.FAILED, True)
     assert scene.executor.runs == []
 
 
@@ -527,12 +536,12 @@ async def test_running_is_taken_back_when_cancelled_while_it_is_written(scene: S
     assert scene.executor.runs == []
 
 
-async def test_weather_is_retried_as_weather(scene: Scene) -> None:
+async def test_what_is_transient_is_tried_again_soon(scene: Scene) -> None:
     async def storm(_call: str, _key: ObjectKey) -> None:
         raise UnreachableError("connection refused")
 
     scene.objects.before = storm
-    assert await scene.reconcile() == Result(Verdict.FAILED, weather=True)
+    assert await scene.reconcile() == Result(Verdict.FAILED, transient=True)
 
 
 def storm_after_the_run(scene: Scene, requests: int) -> None:
@@ -557,17 +566,252 @@ async def test_a_result_outlasts_a_short_outage_without_another_run(scene: Scene
 async def test_a_long_outage_ends_in_another_run(scene: Scene) -> None:
     storm_after_the_run(scene, 100)
     result = await scene.reconcile()
-    assert (result.verdict, result.weather, result.generation) == (Verdict.FAILED, True, 1)
+    assert (result.verdict, result.transient, result.generation) == (Verdict.FAILED, True, 1)
 
 
-async def test_a_write_that_is_refused_is_not_insisted_on(scene: Scene) -> None:
+MAPPING = replace(WATCH, status={"good": "'fine'", "size": "'bad'"})
+"""A watch that maps two fields, of which `refusing` has the API server refuse one."""
+
+
+def refusing(scene: Scene, error: ApiError, *, field: str = "size") -> None:
+    """The API server takes no status with that field; with "conditions" it takes none that a run came to."""
+
+    def schema(status: Json) -> Json:
+        if field in status and scene.executor.runs:
+            raise error
+        return status
+
+    scene.objects.prune = schema
+
+
+@pytest.fixture
+def mapping() -> Scene:
+    scene = Scene(MAPPING)
+    scene.objects.create(KEY)
+    return scene
+
+
+NAMED = InvalidError(422, "Invalid", "status.size: must be an integer", fields=("status.size",))
+UNNAMED = ApiError(413, "RequestEntityTooLarge", "limit is 3145728")
+
+
+@pytest.mark.parametrize(
+    ("error", "kept"),
+    [
+        (NAMED, {"good": "fine"}),
+        (InvalidError(422, "Invalid", "no", fields=("status.size[0].name",)), {"good": "fine"}),
+        (InvalidError(422, "Invalid", "no", fields=("status.other",)), {}),
+        (InvalidError(422, "Invalid", "no", fields=("<nil>", "")), {}),
+        (UNNAMED, {}),
+    ],
+    ids=["named", "within it", "another", "nothing", "too large"],
+)
+async def test_a_refused_result_is_a_failure_without_the_fields_that_were_refused(
+    mapping: Scene, error: ApiError, kept: Json
+) -> None:
+    refusing(mapping, error)
+    result = await mapping.reconcile()
+    assert (result.verdict, result.after, result.transient) == (Verdict.FAILED, None, False)
+    assert mapping.states() == {
+        "Running": ("False", "Running"),
+        "Successful": ("False", ""),
+        "Failure": ("True", "Failed"),
+    }
+    assert mapping.conditions["Failure"]["message"].endswith(str(error))
+    assert {name: value for name, value in mapping.stored["status"].items() if name != "conditions"} == kept
+
+
+async def test_a_refused_result_is_announced_and_not_insisted_on(mapping: Scene) -> None:
+    refusing(mapping, NAMED)
+    for _ in range(2):
+        await mapping.reconcile()
+    assert (mapping.reasons(), mapping.slept) == (["ReconcileFailed"], [])
+
+
+async def test_a_failed_run_whose_fields_are_refused_says_both(mapping: Scene) -> None:
+    mapping.answer(FAILURE)
+    refusing(mapping, NAMED)
+    await mapping.reconcile()
+    assert mapping.conditions["Failure"]["message"].splitlines()[0] == "it broke"
+    assert "must be an integer" in mapping.conditions["Failure"]["message"]
+
+
+async def test_a_long_failure_leaves_room_for_the_refusal(mapping: Scene) -> None:
+    mapping.answer(replace(FAILURE, messages=("x" * 100_000,)))
+    refusing(mapping, NAMED)
+    await mapping.reconcile()
+    message = mapping.conditions["Failure"]["message"]
+    assert len(message) == LONGEST_MESSAGE
+    assert message.endswith(str(NAMED))
+
+
+async def test_where_no_status_is_taken_at_all_an_event_says_so(mapping: Scene) -> None:
+    refusing(mapping, NAMED, field="conditions")
+    result = await mapping.reconcile()
+    assert (result.verdict, result.transient) == (Verdict.FAILED, False)
+    assert mapping.reasons() == ["ReconcileFailed"]
+
+
+async def test_a_status_that_is_refused_before_the_run_runs_nothing(scene: Scene) -> None:
+    def schema(status: Json) -> Json:
+        if status["conditions"][0]["type"] == "Running":
+            raise NAMED
+        return status
+
+    scene.objects.prune = schema
+    result = await scene.reconcile()
+    assert (result.verdict, result.transient, scene.executor.runs) == (Verdict.FAILED, False, [])
+    assert scene.states() == {"Failure": ("True", "Failed")}
+
+
+@pytest.mark.parametrize("status", [400, 403, 413, 422])
+async def test_a_finalizer_that_may_not_be_removed_is_a_failure(mortal: Scene, status: int) -> None:
     async def refuse(call: str, _key: ObjectKey) -> None:
-        if call == "replace_status" and scene.executor.runs:
-            raise InvalidError(422, "Invalid", "status.conditions: too long")
+        if call == "replace" and mortal.executor.runs:
+            raise ApiError(status, "", "spec.size: must be an integer")
 
-    scene.objects.before = refuse
-    assert (await scene.reconcile()).verdict is Verdict.FAILED
-    assert scene.slept == []
+    await mortal.reconcile()
+    mortal.objects.delete(KEY)
+    mortal.objects.before = refuse
+    result = await mortal.reconcile(Trigger.DELETING)
+    assert (result.verdict, result.transient) == (Verdict.FAILED, False)
+    assert "spec.size: must be an integer" in mortal.conditions["Failure"]["message"]
+    assert mortal.stored["metadata"]["finalizers"] == [FINALIZER]
+
+
+async def test_an_object_that_may_not_be_read_is_tried_again_soon(scene: Scene) -> None:
+    async def forbid(_call: str, _key: ObjectKey) -> None:
+        raise ForbiddenError(403, "Forbidden", "things is forbidden")
+
+    scene.objects.before = forbid
+    assert await scene.reconcile() == Result(Verdict.FAILED, transient=True)
+
+
+async def test_a_refused_result_is_written_though_the_reconcile_is_cancelled(mapping: Scene) -> None:
+    refusing(mapping, NAMED)
+    written = asyncio.Event()
+
+    async def block(call: str, _key: ObjectKey) -> None:
+        if call == "replace_status" and mapping.executor.runs and not written.is_set():
+            written.set()
+            await asyncio.Event().wait()
+
+    mapping.objects.before = block
+    task = asyncio.create_task(mapping.reconcile())
+    await written.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert mapping.states()["Failure"] == ("True", "Failed")
+
+
+async def test_an_object_that_is_gone_when_its_run_was_cancelled_is_forgotten(scene: Scene) -> None:
+    async def deleting(_run: Run) -> Outcome:
+        scene.objects.delete(KEY)
+        return replace(SUCCESS, ending=Ending.CANCELLED)
+
+    scene.answer(deleting)
+    assert await scene.reconcile() == Result(Verdict.GONE)
+
+
+async def test_a_kind_that_is_gone_takes_its_objects_with_it(scene: Scene) -> None:
+    async def absent(_call: str, _key: ObjectKey) -> None:
+        raise KindAbsentError("the API server does not serve this kind")
+
+    scene.objects.before = absent
+    assert await scene.reconcile() == Result(Verdict.GONE)
+    assert scene.executor.forgotten == [KEY]
+
+
+async def test_a_key_that_can_have_no_run_directory_is_forgotten_all_the_same(scene: Scene) -> None:
+    async def no_directory(_key: ObjectKey) -> None:
+        raise RunError("cannot be the name of a directory")
+
+    scene.executor.forget = no_directory  # type: ignore[assignment,method-assign]
+    scene.objects.delete(KEY)
+    assert await scene.reconcile() == Result(Verdict.GONE)
+
+
+async def lose_status(scene: Scene) -> None:
+    """The kind's status subresource is removed, but nobody has noticed."""
+    scene.objects.without_status.add(APPLE)
+    scene.objects.believed.add(APPLE)
+
+
+async def test_a_status_subresource_that_is_gone_before_a_run_does_not_hold_it_up(scene: Scene) -> None:
+    await lose_status(scene)
+    assert (await scene.reconcile()).verdict is Verdict.SUCCEEDED
+    assert len(scene.executor.runs) == 1
+
+
+async def test_a_status_subresource_that_goes_during_a_run_is_no_deletion(scene: Scene) -> None:
+    async def losing(_run: Run) -> Outcome:
+        await lose_status(scene)
+        return SUCCESS
+
+    scene.answer(losing)
+    assert await scene.reconcile() == Result(Verdict.SUCCEEDED, 36000, Trigger.PERIOD, 1)
+    assert scene.executor.forgotten == []
+
+
+def nest(scene: Scene, *fields: str) -> None:
+    """The object cannot be read as a whole any more."""
+
+    async def nested(call: str, _key: ObjectKey) -> None:
+        if call == "get":
+            body = {name: value for name, value in scene.stored.items() if name not in fields}
+            raise NestedError(200, body, fields)
+
+    scene.objects.before = nested
+
+
+async def test_an_object_that_is_nested_too_deeply_fails_and_says_so(scene: Scene) -> None:
+    nest(scene, "spec")
+    result = await scene.reconcile()
+    assert (result.verdict, result.transient, scene.executor.runs) == (Verdict.FAILED, False, [])
+    assert scene.conditions["Failure"]["message"] == "spec is nested deeper than 200 levels: make it flatter"
+    assert scene.reasons() == ["InvalidSpec"]
+
+
+async def test_a_status_that_is_nested_too_deeply_is_never_written_over(scene: Scene) -> None:
+    scene.objects.edit(KEY, lambda body: body.update(status={"deep": {}}))
+    nest(scene, "status")
+    await scene.reconcile()
+    assert (scene.stored["status"], scene.reasons()) == ({"deep": {}}, ["InvalidSpec"])
+
+
+async def test_an_object_that_is_nested_too_deeply_but_not_selected_is_left_alone() -> None:
+    scene = Scene(replace(WATCH, selector=Selector((Requirement("tree", "Exists"),))))
+    scene.objects.create(KEY)
+    nest(scene, "spec")
+    assert (await scene.reconcile()).verdict is Verdict.SKIPPED
+    assert "status" not in scene.stored
+
+
+async def test_a_spec_that_became_too_deep_during_the_run_does_not_cost_its_result(scene: Scene) -> None:
+    async def deepening(_run: Run) -> Outcome:
+        scene.objects.edit(KEY, lambda body: body["spec"].update(size=2))
+        nest(scene, "spec")
+        return SUCCESS
+
+    scene.answer(deepening)
+    assert (await scene.reconcile()).verdict is Verdict.SUCCEEDED
+    assert scene.states() == SUCCEEDED
+    assert scene.stored["spec"] == {"size": 2}
+
+
+async def test_a_finalizer_is_not_removed_from_what_cannot_be_read_as_a_whole(mortal: Scene) -> None:
+    await mortal.reconcile()
+    mortal.objects.delete(KEY)
+
+    async def deepening(_run: Run) -> Outcome:
+        mortal.objects.edit(KEY, lambda body: body["spec"].update(size=2))
+        nest(mortal, "spec")
+        return SUCCESS
+
+    mortal.answer(deepening)
+    assert (await mortal.reconcile(Trigger.DELETING)).verdict is Verdict.FAILED
+    assert (mortal.stored["metadata"]["finalizers"], mortal.stored["spec"]) == ([FINALIZER], {"size": 2})
 
 
 async def test_a_defect_is_logged_with_the_key_and_retried(scene: Scene) -> None:

@@ -10,7 +10,7 @@ import pytest
 from runner.control.backoff import Backoff
 from runner.control.queue import Entry, Trigger, WorkQueue
 from runner.control.result import Result, Verdict
-from runner.control.worker import WEATHER, Workers, follow_up
+from runner.control.worker import LONGEST_TRANSIENT, Workers, follow_up
 from runner.objects import GroupVersionKind, ObjectKey
 from tests.fixtures.clock import FakeClock
 from tests.fixtures.waiting import until
@@ -133,7 +133,7 @@ def next_due(queue: WorkQueue, clock: FakeClock) -> float | None:
         (Result(Verdict.FAILED, generation=1), 0.005 * 2**20),
         (Result(Verdict.FAILED, 30, Trigger.REQUEUED, 1), 30),
         (Result(Verdict.FAILED, generation=2), 0.005),
-        (Result(Verdict.FAILED, weather=True), WEATHER),
+        (Result(Verdict.FAILED, transient=True), LONGEST_TRANSIENT),
         (Result(Verdict.GONE), None),
     ],
 )
@@ -162,8 +162,8 @@ def test_success_and_absence_start_the_backoff_again(verdict: Verdict) -> None:
     assert len(backoff) == 0
 
 
-def test_bad_weather_does_not_make_the_object_wait_for_hours() -> None:
+def test_transient_failures_do_not_make_the_object_wait_for_hours() -> None:
     backoff = Backoff(randomness=lambda: 0.5)
     for _ in range(100):
-        backoff.next(key("a"), 0, limit=WEATHER)
-    assert backoff.next(key("a"), 1) < 2 * WEATHER
+        backoff.next(key("a"), 0, limit=LONGEST_TRANSIENT)
+    assert backoff.next(key("a"), 1) < 2 * LONGEST_TRANSIENT

@@ -25,18 +25,22 @@ class Api:
 
         Raises OSError or HTTPException while nothing answers.
         """
+        status, content = self.send(method, path, None if body is None else json.dumps(body))
+        return status, _decoded(content)
+
+    def send(self, method: str, path: str, payload: str | None = None) -> tuple[int, str]:
+        """The same, of JSON as it is written."""
         connection = http.client.HTTPSConnection(HOST, self._port, timeout=TIMEOUT, context=self._context)
         try:
-            payload = None if body is None else json.dumps(body)
             connection.request(method, path, payload, {"Content-Type": "application/json"})
             response = connection.getresponse()
-            return response.status, _decoded(response.read())
+            return response.status, response.read().decode(errors="replace")
         finally:
             connection.close()
 
 
-def _decoded(content: bytes) -> object:
+def _decoded(content: str) -> object:
     try:
         return cast("object", json.loads(content))
     except ValueError:
-        return content.decode(errors="replace")
+        return content
