@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from runner.control import status
 from runner.control.conditions import Moment
-from runner.control.fields import mapped, merged
+from runner.control.entry import Trigger
+from runner.control.fields import mapped, merged, without
+from runner.control.plan import Defaults, Occasion, plan
 from runner.execute.run import Ending, Outcome, Stats
+from runner.objects import LEVELS, GroupVersionKind, nested_deeper
+from runner.watches import Content, Watch
 
 OLD = "2026-01-01T00:00:00Z"
 NOW = "2026-01-02T03:04:05Z"
@@ -249,3 +256,72 @@ class TestFields:
         new = status.failed({}, MOMENT, "it broke", STATS, (("podNames", ["a"]),))
         assert new["podNames"] == ["a"]
         assert len(new["conditions"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("refused", "kept"),
+    [
+        ((), []),
+        (("<nil>", "", "spec.a"), []),
+        (("status",), []),
+        (("status.conditions[0].message",), []),
+        (("status.a",), ["b.c", "b.d"]),
+        (("status.a[3].name",), ["b.c", "b.d"]),
+        (("status.b",), ["a"]),
+        (("status.b.c.deep", "status.other"), ["a", "b.d"]),
+        (("status.a", "status.b.c", "status.b.d"), []),
+    ],
+)
+def test_what_the_api_server_finds_fault_with_is_left_out(refused: tuple[str, ...], kept: list[str]) -> None:
+    fields = (("a", 1), ("b.c", 2), ("b.d", 3))
+    assert [path for path, _ in without(fields, refused)] == kept
+
+
+def test_a_value_that_would_make_the_object_too_deep_is_left_alone_with_a_warning() -> None:
+    deep: Any = 1
+    for _ in range(5_000):
+        deep = [deep]
+    outcome = Outcome(Ending.FINISHED, 0, STATS, data={"deep": deep, "flat": 1})
+    fields, warnings = mapped({"a": "data.deep", "b": "data.flat"}, outcome)
+    assert fields == (("b", 1),)
+    assert warnings == ("status.a: what 'data.deep' gives is nested deeper than 100 levels",)
+
+
+JSON = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=20)),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=10), inner, max_size=3)),
+    max_leaves=8,
+)
+TIMES = st.one_of(st.datetimes().map(str), st.datetimes(timezones=st.timezones()).map(str), st.text(max_size=30))
+CONDITION = st.fixed_dictionaries(
+    {},
+    optional={
+        "type": st.sampled_from(["Running", "Successful", "Failure", "Ready"]) | JSON,
+        "status": st.sampled_from(["True", "False"]) | JSON,
+        "reason": st.sampled_from(["Running", "Successful", ""]) | JSON,
+        "lastTransitionTime": TIMES | JSON,
+        "observedGeneration": st.just(3) | JSON,
+        "ansibleResult": st.fixed_dictionaries({"completion": TIMES}) | JSON,
+    },
+)
+STATUS = st.fixed_dictionaries({"conditions": st.lists(CONDITION | JSON, max_size=4) | JSON}) | JSON
+WATCH = Watch(GroupVersionKind("", "v1", "Thing"), Content(Path("/roles/x"), is_role=True))
+
+
+@given(STATUS, st.sampled_from([3, 0]), st.booleans())
+def test_whatever_somebody_wrote_into_the_status_a_run_is_planned_and_reported(
+    found: Any, generation: int, at_start: bool
+) -> None:
+    body = {"metadata": {"generation": generation}, "status": found}
+    trigger = Trigger.BACKLOG if at_start else Trigger.CHANGED
+    assert plan(body, WATCH, Defaults(reconcile_at_start=False), Occasion(MOMENT.now, frozenset({trigger})))
+    status.failing_with(body)
+    status.interrupted(body, MOMENT)
+    for new in (
+        status.running(body, MOMENT),
+        status.succeeded(body, MOMENT, STATS),
+        status.failed(body, MOMENT, "no", STATS),
+        status.refused(body, MOMENT, "no"),
+    ):
+        assert all(isinstance(item, dict) for item in new["conditions"])
+        assert not nested_deeper(new, LEVELS)
