@@ -27,7 +27,7 @@ TRIES = 3
 LONGEST_RETRY_AFTER = 10.0
 CONNECT_SECONDS = 10.0
 REQUEST_SECONDS = 60.0
-WEATHER = (aiohttp.ClientError, OSError, TimeoutError)
+NO_ANSWER = (aiohttp.ClientError, OSError, TimeoutError)
 
 
 Json = Any
@@ -152,7 +152,7 @@ class Client:
         async with self._send(_Call(method, url, headers, data, timeout)) as answer:
             try:
                 body = await answer.read()
-            except WEATHER as error:
+            except NO_ANSWER as error:
                 raise unreachable(error, self._base) from None
         if answer.status >= 300:
             raise error_of(answer.status, body, answer.headers.get("Retry-After"))
@@ -193,7 +193,7 @@ class Client:
         try:
             async for chunk in answer.content.iter_any():
                 yield chunk
-        except WEATHER as error:
+        except NO_ANSWER as error:
             raise unreachable(error, self._base) from None
 
     @asynccontextmanager
@@ -223,7 +223,7 @@ class Client:
                 auto_decompress=not call.raw,
                 skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type") if call.raw else (),
             )
-        except WEATHER as error:
+        except NO_ANSWER as error:
             self._fence.check()
             if isinstance(error, aiohttp.ClientSSLError):
                 await self._access.refused(access)  # perhaps the server's CA was changed

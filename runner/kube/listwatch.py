@@ -11,7 +11,7 @@ from runner.errors import ApiError
 from runner.kube.answers import decoded, error_of_event
 from runner.kube.client import Client
 from runner.kube.discovery import Resource
-from runner.kube.weather import StreamError
+from runner.kube.judge import StreamError
 from runner.objects import Body
 
 PAGE = 500

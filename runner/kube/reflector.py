@@ -18,9 +18,9 @@ from runner.errors import KindAbsentError, KubeError, NotFoundError
 from runner.kube.client import Client
 from runner.kube.clock import REAL, Clock
 from runner.kube.discovery import Discovery, Resource
+from runner.kube.judge import Judge, Phase, ShortWatchError, Verdict, advice
 from runner.kube.listwatch import WatchFrom, pages, watching
 from runner.kube.store import Change, Name, Store, What
-from runner.kube.weather import Judge, Phase, ShortWatchError, Verdict, advice
 from runner.objects import Body, GroupVersionKind, parse_meta
 
 __all__ = ["Change", "Pace", "Phase", "Reflector", "Store", "What"]

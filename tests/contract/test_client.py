@@ -114,7 +114,9 @@ async def test_an_error_that_is_no_status_keeps_its_text(server: ApiServer, clie
         await client.request("PUT", PATH, body={})
 
 
-async def test_a_read_is_tried_again_in_bad_weather(server: ApiServer, client: Client, time: FakeClock) -> None:
+async def test_a_read_is_tried_again_after_a_transient_error(
+    server: ApiServer, client: Client, time: FakeClock
+) -> None:
     server.on("get", PATH, failure(503), failure(429, Retry_After="4"), Reply({"a": 1}))
     assert await client.request("GET", PATH) == {"a": 1}
     assert time.slept == [0.2, 4.0]

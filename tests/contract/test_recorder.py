@@ -123,7 +123,7 @@ async def test_forbidden_is_told_once_with_what_to_do_and_then_left_alone(scene:
     assert 'resources: ["events"]' in logs[0]["todo"]
 
 
-async def test_bad_weather_is_waited_out_for_a_while(scene: Scene) -> None:
+async def test_a_transient_error_is_waited_out_for_a_while(scene: Scene) -> None:
     scene.server.on("post", EVENTS, failure(503), Reply({}, 201))
     scene.say()
     await eventually(lambda: scene.server.count("post") == 2)

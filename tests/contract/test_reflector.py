@@ -220,7 +220,7 @@ async def test_an_expired_list_begins_anew_and_forgets_nothing(scene: Scene) -> 
         "ended early", "HTTP 500", "HTTP 429", "HTTP 401", "HTTP 403",
     ],
 )  # fmt: skip
-async def test_weather_is_survived(scene: Scene, trouble: Stream, resumes_from: str) -> None:
+async def test_trouble_is_survived(scene: Scene, trouble: Stream, resumes_from: str) -> None:
     scene.server.on("get", THINGS, listing([thing("a")], "100"), listing([thing("a")], "200"))
     scene.server.on("watch", THINGS, trouble, Stream(event("ADDED", thing("b", 300))))
     async with running(reflector := scene.reflector()):

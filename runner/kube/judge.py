@@ -79,7 +79,7 @@ class Judge:
 
 
 def advice(error: Exception, gvk: GroupVersionKind, plural: str, verb: str, namespace: str) -> str:
-    """What a person should do about a phase that only a person can end; empty for weather."""
+    """What a person should do about a phase that only a person can end; empty for what passes."""
     if isinstance(error, KindAbsentError):
         return f"install the CustomResourceDefinition of {gvk}; it is noticed by itself"
     if not isinstance(error, ForbiddenError):
