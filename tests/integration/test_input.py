@@ -87,6 +87,27 @@ def test_a_bad_period_annotation_is_a_failure_that_says_so_and_runs_nothing(
     assert not (project / "first.json").exists()
 
 
+def test_annotations_that_ask_for_too_much_get_what_is_allowed_and_a_warning_each(
+    project: Project, operate: Operate, things: Things, observer: Observer
+) -> None:
+    prefix = "ansible.sdk.operatorframework.io/"
+    greedy = {"verbosity": "150000000", "reconcile-period": "1ns", "max-runner-artifacts": "0"}
+    project.role("show", SHOW)
+    project.watch("show")
+    operator = operate(SEEN=str(project.path))
+    things.create("first", annotations={prefix + name: value for name, value in greedy.items()})
+    things.wait("first", "Successful")
+    (command,) = operator.runner_dir.rglob("artifacts/latest/command")
+    assert "-vvvvvvv" in json.loads(command.read_text())["command"]
+    warned = wait_for("its Events", lambda: _warnings(observer, 3), seconds=PATIENCE)
+    assert sorted(warned) == [
+        f"annotation {prefix}max-runner-artifacts: '0' is more than may be kept; using 100",
+        f"annotation {prefix}reconcile-period: '1ns' is too short; using 10s",
+        f"annotation {prefix}verbosity: '150000000' is not in 0 to 7; using 7",
+    ]
+    assert len(list(operator.records("Reconciled"))) == 1
+
+
 def test_a_role_that_says_megabytes_in_any_script_succeeds(
     project: Project, operate: Operate, things: Things
 ) -> None:
@@ -130,3 +151,8 @@ def test_a_run_that_takes_longer_than_its_deadline_is_ended_and_is_a_failure(
 def _warning(observer: Observer) -> str:
     warnings = [event["message"] for event in observer.list("v1", "Event") if event["type"] == "Warning"]
     return str(warnings[0]) if warnings else ""
+
+
+def _warnings(observer: Observer, count: int) -> list[str]:
+    found = [event["message"] for event in observer.list("v1", "Event") if event["type"] == "Warning"]
+    return found if len(found) >= count else []
