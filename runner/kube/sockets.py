@@ -10,6 +10,7 @@ from weakref import WeakSet
 
 import aiohappyeyeballs
 
+from runner.kube.aside import addresses
 from runner.kube.fence import Fence
 
 _LOOK_EVERY = 0.005
@@ -66,7 +67,7 @@ class Sockets:
             await asyncio.sleep(_LOOK_EVERY)
 
 
-async def connected(host: str | None, port: int | None, fence: Fence) -> socket.socket:
+async def connected(host: str, port: int, fence: Fence) -> socket.socket:
     """A connection to one of the addresses of a host. Raises OSError."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    found = await addresses(host, port)
     return await aiohappyeyeballs.start_connection(found, socket_factory=partial(fenced_socket, fence))
