@@ -75,6 +75,9 @@ def main(args: argparse.Namespace) -> int:
         # The reader, such as `head`, has had enough; nothing may be written any more, also not at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_PIPE
+    except OSError as error:  # it names the file: no directory, no space, no right to it
+        sys.stderr.write(f"error: {error}\n")
+        return 1
     except KeyboardInterrupt:
         return EXIT_INTERRUPT
     return code

@@ -127,6 +127,19 @@ def test_what_a_link_leads_to_is_not_ours(project: Path, command: str, environme
     assert contents(project) == before
 
 
+@pytest.mark.parametrize("command", ARGUMENTS)
+def test_a_file_in_the_place_of_the_directory_is_named(
+    tmp_path: Path, command: str, environment: dict[str, str]
+) -> None:
+    (tmp_path / "file").write_text("mine")
+
+    done = dev(tmp_path / "file", command, environment)
+
+    assert (done.returncode, (tmp_path / "file").read_text()) == (1, "mine")
+    assert done.stderr.startswith("error: ")
+    assert f"{tmp_path / 'file'}'" in done.stderr
+
+
 @pytest.mark.parametrize("command", ["down", "down --delete"])
 def test_an_empty_directory_stays(tmp_path: Path, command: str, environment: dict[str, str]) -> None:
     (tmp_path / "empty").mkdir()
