@@ -1,5 +1,5 @@
 # The base image of Ansible operators; docs/image.md says what it promises.
-# BASE: any Debian with Python as /usr/local/bin/python3, pip and ca-certificates; pin it by digest to build it again.
+# BASE: any Debian with Python as /usr/local/bin/python3, pip and ca-certificates; NAME@sha256:... to build it again.
 ARG BASE=python:3.12-slim-bookworm
 
 FROM ${BASE} AS packages
@@ -26,11 +26,20 @@ RUN python3 -m pip install --quiet --no-compile --no-deps --no-build-isolation -
         /packages/usr/local/lib
 
 FROM ${BASE}
+# Debian's packages as they were at this point in time, such as 20250520T000000Z; without one, the current ones.
+ARG SNAPSHOT=
 # tini and curl; the account; bytecode of the standard library, which slim images of Python come without.
-RUN apt-get update \
-    && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends curl tini \
+RUN . /etc/os-release \
+    && if [ -n "$SNAPSHOT" ]; then \
+        from='deb [check-valid-until=no signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://snapshot.debian.org/archive' \
+        && echo "$from/debian/$SNAPSHOT $VERSION_CODENAME main" >/tmp/snapshot.list \
+        && echo "$from/debian-security/$SNAPSHOT $VERSION_CODENAME-security main" >>/tmp/snapshot.list \
+        && set -- -o Dir::Etc::SourceList=/tmp/snapshot.list -o Dir::Etc::SourceParts=-; \
+    fi \
+    && apt-get "$@" update \
+    && DEBIAN_FRONTEND=noninteractive apt-get "$@" install -y --no-install-recommends curl tini \
     && apt-get clean \
-    && rm -rf /var/lib/apt/lists/* /var/log/* /var/cache/* \
+    && rm -rf /tmp/snapshot.list /var/lib/apt/lists/* /var/log/* /var/cache/* \
     && ln -s /usr/bin/tini /tini \
     && echo 'ansible:x:1001:0:ansible:/opt/ansible:/usr/sbin/nologin' >> /etc/passwd \
     && mkdir -p /opt/ansible/.ansible/tmp \

@@ -31,7 +31,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     commands = dev.add_subparsers(dest="dev_command", required=True)
     place = argparse.ArgumentParser(add_help=False)
     place.add_argument("--name", default="default", help="which control plane, when there are several")
-    place.add_argument("--dir", type=Path, help="its directory (default: by name, in the state directory)")
+    place.add_argument(
+        "--dir", type=Path, help="its directory, new or empty at first (default: by name, in the state directory)"
+    )
 
     up = commands.add_parser("up", parents=[place], help="start it, until pods can be created")
     up.add_argument("--keep", action="store_true", help="keep the data on `down`")
@@ -73,6 +75,9 @@ def main(args: argparse.Namespace) -> int:
         # The reader, such as `head`, has had enough; nothing may be written any more, also not at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_PIPE
+    except OSError as error:  # it names the file: no directory, no space, no right to it
+        sys.stderr.write(f"error: {error}\n")
+        return 1
     except KeyboardInterrupt:
         return EXIT_INTERRUPT
     return code
