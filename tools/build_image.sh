@@ -5,8 +5,9 @@
 #                                    machines that reach no registry (needs root, buildah, debootstrap); the
 #                                    sample's collection is then taken from .venv, not from Ansible Galaxy
 #   SNAPSHOT=20250520T000000Z        Debian's packages as they were then; default: the current ones
+#   ARCHIVE=URL                      the address of Debian's snapshot service, which SNAPSHOT needs
 #   PINNED=1                         refuse what would not be the same again: a base without digest, no snapshot
-#   ANSIBLE_CORE=2.18                the line of ansible-core: 2.18 or 2.19
+#   ANSIBLE_CORE=2.18                the release of ansible-core: 2.18 or 2.19
 #   IMAGE=ansible-operator-runner    the name of the image
 #   BUILDER=buildah                  the builder to use
 #   OUT=build/image                  where storage (buildah's), the packed collection and root file systems go
@@ -17,6 +18,7 @@ cd "$(dirname "$0")/.."
 
 BASE=${BASE:-python:3.12-slim-bookworm}
 SNAPSHOT=${SNAPSHOT:-}
+ARCHIVE=${ARCHIVE:-}
 ANSIBLE_CORE=${ANSIBLE_CORE:-2.18}
 IMAGE=${IMAGE:-ansible-operator-runner}
 OUT=$(realpath -m "${OUT:-build/image}")
@@ -30,7 +32,8 @@ fail() { printf 'Error: %s\n' "$1" >&2; exit 1; }
 check_pins() {
     local missing=""
     [[ -z $SNAPSHOT || $SNAPSHOT =~ ^[0-9]{8}T[0-9]{6}Z$ ]] ||
-        fail "SNAPSHOT is '$SNAPSHOT', and must be a point in time as snapshot.debian.org names it: 20250520T000000Z"
+        fail "SNAPSHOT is '$SNAPSHOT', and must be a point in time as Debian's snapshot service names it: 20250520T000000Z"
+    [[ -z $SNAPSHOT || -n $ARCHIVE ]] || fail "SNAPSHOT needs ARCHIVE, the address of Debian's snapshot service"
     [[ -n $SNAPSHOT ]] || missing="SNAPSHOT, the point in time of Debian's packages"
     [[ $BASE == debootstrap || $BASE =~ @sha256:[0-9a-f]{64}$ ]] || missing="BASE with its digest: NAME@sha256:..."
     [[ -n $missing ]] || return 0
@@ -67,7 +70,7 @@ build() {  # build NAME DOCKERFILE CONTEXT ARGUMENT...
 # What python:slim images have: Python in /usr/local/bin, pip, trust; no documentation.
 make_base() {
     local root=$OUT/base mirror="" container
-    [[ -z $SNAPSHOT ]] || mirror=http://snapshot.debian.org/archive/debian/$SNAPSHOT
+    [[ -z $SNAPSHOT ]] || mirror=$ARCHIVE/debian/$SNAPSHOT
     mirror=${DEBIAN_MIRROR:-${mirror:-$(sed -n 's/^URIs: *//p' /etc/apt/sources.list.d/debian.sources | head -1)}}
     rm -rf "$root"
     mkdir -p "$root"
@@ -121,7 +124,8 @@ if [[ $BASE == debootstrap ]]; then
     context=$(context_without_galaxy)
 fi
 say "building $IMAGE with $builder"
-build "$IMAGE" Dockerfile . "BASE=$BASE" "SNAPSHOT=$SNAPSHOT" "ANSIBLE_CORE=$ANSIBLE_CORE" "COMMIT=$(git rev-parse HEAD)"
+build "$IMAGE" Dockerfile . "BASE=$BASE" "SNAPSHOT=$SNAPSHOT" "ARCHIVE=$ARCHIVE" "ANSIBLE_CORE=$ANSIBLE_CORE" \
+    "COMMIT=$(git rev-parse HEAD)"
 say "building $IMAGE-sample"
 [[ $context == . ]] || volumes=(--volume "$OUT/collections:/collections:ro")
 build "$IMAGE-sample" samples/Dockerfile "$context" "BASE_IMAGE=$IMAGE"

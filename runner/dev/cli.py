@@ -10,9 +10,6 @@ import time
 from functools import partial
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
 from runner.dev.plane import logs, processes
 from runner.dev.plane.components import NAMES, AuditLevel, Options
 from runner.dev.plane.controlplane import ComponentStatus, ControlPlane
@@ -125,13 +122,11 @@ def _down(args: argparse.Namespace) -> int:
 
 def _status(args: argparse.Namespace) -> int:
     plane = ControlPlane(_directory(args))
-    table = Table(box=None, pad_edge=False)
-    for column in ("COMPONENT", "STATE", "PID", "MEMORY"):
-        table.add_column(column)
-    for status in plane.status():
-        table.add_row(*_row(status))
-    console = Console(highlight=False)
-    console.print(table)
+    rows = [("COMPONENT", "STATE", "PID", "MEMORY"), *(_row(status) for status in plane.status())]
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    for row in rows:
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        sys.stdout.write(f"{line.rstrip()}\n")
     current = plane.state()
     if current is not None:
         sys.stdout.write(f"\n{current.ports.server}\nexport KUBECONFIG={plane.kubeconfig}\n")

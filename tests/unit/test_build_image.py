@@ -34,8 +34,11 @@ def build(directory: Path, **variables: str) -> tuple[int, str, list[str]]:
     ("variables", "missing"),
     [
         ({}, "BASE with its digest"),
-        ({"SNAPSHOT": SNAPSHOT}, "BASE with its digest"),
-        ({"SNAPSHOT": SNAPSHOT, "BASE": "python:3.12@sha256:abc"}, "BASE with its digest"),
+        ({"SNAPSHOT": SNAPSHOT, "ARCHIVE": "http://elsewhere"}, "BASE with its digest"),
+        (
+            {"SNAPSHOT": SNAPSHOT, "ARCHIVE": "http://elsewhere", "BASE": "python:3.12@sha256:abc"},
+            "BASE with its digest",
+        ),
         ({"BASE": DIGEST}, "SNAPSHOT"),
         ({"BASE": "debootstrap"}, "SNAPSHOT"),
     ],
@@ -49,7 +52,7 @@ def test_what_can_change_from_one_build_to_the_next_is_refused_where_it_must_not
 
 
 def test_a_pinned_image_is_built_from_its_digest_and_its_snapshot(tmp_path: Path) -> None:
-    code, said, asked = build(tmp_path, PINNED="1", BASE=DIGEST, SNAPSHOT=SNAPSHOT)
+    code, said, asked = build(tmp_path, PINNED="1", BASE=DIGEST, SNAPSHOT=SNAPSHOT, ARCHIVE="http://elsewhere")
     base = next(line for line in asked if "-f Dockerfile" in line)
     assert code == 0, said
     assert f"BASE={DIGEST}" in base
@@ -68,3 +71,9 @@ def test_a_snapshot_that_is_no_point_in_time_is_refused(tmp_path: Path, snapshot
     code, said, _ = build(tmp_path, SNAPSHOT=snapshot)
     assert code == 1
     assert "SNAPSHOT" in said
+
+
+def test_a_snapshot_without_the_address_of_the_service_is_refused(tmp_path: Path) -> None:
+    code, said, _ = build(tmp_path, SNAPSHOT=SNAPSHOT)
+    assert code == 1
+    assert "SNAPSHOT needs ARCHIVE" in said
