@@ -5,6 +5,7 @@ SHELL := /bin/bash
 
 PYTHON ?= python3
 ANSIBLE ?=
+RELEASE := $(or $(ANSIBLE),2.19)
 VENV := .venv$(if $(ANSIBLE),-$(ANSIBLE))
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -18,10 +19,10 @@ SCENARIO ?= default
 help:  ## Show what there is to run
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(READY): requirements/dev.txt requirements/collections.txt tools/install_collections.py pyproject.toml
+$(READY): requirements/run.txt requirements/ansible-$(RELEASE).txt requirements/dev.txt requirements/collections.txt tools/install_collections.py pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
-	$(if $(ANSIBLE),$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/run-$(ANSIBLE).txt)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps \
+		-r requirements/run.txt -r requirements/ansible-$(RELEASE).txt -r requirements/dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	$(BIN)/python tools/install_collections.py
 	touch $@
@@ -63,7 +64,7 @@ test-image: $(READY)  ## Build the images, and run the sample's against a real K
 	$(BIN)/pytest tests/image
 
 .PHONY: test-ansible
-test-ansible: $(READY)  ## The tests that run Ansible; ANSIBLE=2.18 runs them on that line of ansible-core
+test-ansible: $(READY)  ## The tests that run Ansible; ANSIBLE=2.18 runs them on that release of ansible-core
 	$(BIN)/pytest -n $(WORKERS) tests/integration tests/robustness --ignore-glob='*/test_dev_*'
 
 .PHONY: molecule
@@ -86,14 +87,7 @@ reference: $(READY)  ## Make docs/reference.md anew from the code
 
 .PHONY: pins
 pins: $(READY)  ## Make the pinned requirements anew from pyproject.toml
-	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet -o requirements/run.txt
-	for line in 2.18 2.19 2.20; do \
-		cp requirements/run.txt requirements/run-$$line.txt; \
-		python=$$([ $$line = 2.20 ] && echo 3.12 || echo 3.11); \
-		$(BIN)/uv pip compile pyproject.toml --universal --python-version $$python --generate-hashes --no-emit-index-url --no-header --quiet -P "ansible-core==$$line.*" -o requirements/run-$$line.txt; \
-	done
-	$(BIN)/uv pip compile requirements/build.in --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet -o requirements/build.txt
-	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet -o requirements/dev.txt
+	$(BIN)/python -m tools.pins
 
 .PHONY: clean
 clean:  ## Remove the virtual environment and everything generated

@@ -4,7 +4,10 @@
 #   BASE=python:3.12-slim-bookworm   the image to start from; `debootstrap` makes one of Debian's packages, for
 #                                    machines that reach no registry (needs root, buildah, debootstrap); the
 #                                    sample's collection is then taken from .venv, not from Ansible Galaxy
-#   ANSIBLE_CORE=2.18                the line of ansible-core: 2.18 or 2.19
+#   SNAPSHOT=20250520T000000Z        Debian's packages as they were then; default: the current ones
+#   ARCHIVE=URL                      the address of Debian's snapshot service, which SNAPSHOT needs
+#   PINNED=1                         refuse what would not be the same again: a base without digest, no snapshot
+#   ANSIBLE_CORE=2.18                the release of ansible-core: 2.18 or 2.19
 #   IMAGE=ansible-operator-runner    the name of the image
 #   BUILDER=buildah                  the builder to use
 #   OUT=build/image                  where storage (buildah's), the packed collection and root file systems go
@@ -14,6 +17,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 BASE=${BASE:-python:3.12-slim-bookworm}
+SNAPSHOT=${SNAPSHOT:-}
+ARCHIVE=${ARCHIVE:-}
 ANSIBLE_CORE=${ANSIBLE_CORE:-2.18}
 IMAGE=${IMAGE:-ansible-operator-runner}
 OUT=$(realpath -m "${OUT:-build/image}")
@@ -23,6 +28,18 @@ TRUST=/etc/ssl/certs/ca-certificates.crt
 
 say() { printf '\n== %s (%s s)\n' "$1" "$SECONDS" >&2; }
 fail() { printf 'Error: %s\n' "$1" >&2; exit 1; }
+
+check_pins() {
+    local missing=""
+    [[ -z $SNAPSHOT || $SNAPSHOT =~ ^[0-9]{8}T[0-9]{6}Z$ ]] ||
+        fail "SNAPSHOT is '$SNAPSHOT', and must be a point in time as Debian's snapshot service names it: 20250520T000000Z"
+    [[ -z $SNAPSHOT || -n $ARCHIVE ]] || fail "SNAPSHOT needs ARCHIVE, the address of Debian's snapshot service"
+    [[ -n $SNAPSHOT ]] || missing="SNAPSHOT, the point in time of Debian's packages"
+    [[ $BASE == debootstrap || $BASE =~ @sha256:[0-9a-f]{64}$ ]] || missing="BASE with its digest: NAME@sha256:..."
+    [[ -n $missing ]] || return 0
+    [[ ${PINNED:-} != 1 ]] || fail "PINNED=1 needs $missing"
+    say "not pinned, so another build may differ: there is no $missing"
+}
 
 choose_builder() {
     local name
@@ -52,8 +69,9 @@ build() {  # build NAME DOCKERFILE CONTEXT ARGUMENT...
 
 # What python:slim images have: Python in /usr/local/bin, pip, trust; no documentation.
 make_base() {
-    local root=$OUT/base mirror container
-    mirror=${DEBIAN_MIRROR:-$(sed -n 's/^URIs: *//p' /etc/apt/sources.list.d/debian.sources | head -1)}
+    local root=$OUT/base mirror="" container
+    [[ -z $SNAPSHOT ]] || mirror=$ARCHIVE/debian/$SNAPSHOT
+    mirror=${DEBIAN_MIRROR:-${mirror:-$(sed -n 's/^URIs: *//p' /etc/apt/sources.list.d/debian.sources | head -1)}}
     rm -rf "$root"
     mkdir -p "$root"
     debootstrap --variant=minbase --include=python3,python3-pip,ca-certificates bookworm "$root" ${mirror:+"$mirror"}
@@ -64,7 +82,7 @@ make_base() {
     container=$(buildah_here from scratch)
     buildah_here add -q "$container" "$root" / >/dev/null
     buildah_here config --env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin --cmd bash "$container"
-    buildah_here commit -q --rm --timestamp "$EPOCH" "$container" localhost/debootstrap >/dev/null
+    buildah_here commit -q --rm --timestamp "$EPOCH" "$container" "$BASE" >/dev/null
     rm -rf "$root"
 }
 
@@ -95,17 +113,19 @@ unpack() {  # unpack NAME DIRECTORY
     fi
 }
 
+check_pins
 builder=$([[ $BASE == debootstrap ]] && echo buildah || choose_builder)
 context=.
 volumes=()
 mkdir -p "$OUT/collections"
 if [[ $BASE == debootstrap ]]; then
-    BASE=localhost/debootstrap
+    BASE=localhost/debootstrap:${SNAPSHOT:-latest}
     if ! buildah_here inspect "$BASE" >/dev/null 2>&1; then say "making the base"; make_base; fi
     context=$(context_without_galaxy)
 fi
 say "building $IMAGE with $builder"
-build "$IMAGE" Dockerfile . "BASE=$BASE" "ANSIBLE_CORE=$ANSIBLE_CORE" "COMMIT=$(git rev-parse HEAD)"
+build "$IMAGE" Dockerfile . "BASE=$BASE" "SNAPSHOT=$SNAPSHOT" "ARCHIVE=$ARCHIVE" "ANSIBLE_CORE=$ANSIBLE_CORE" \
+    "COMMIT=$(git rev-parse HEAD)"
 say "building $IMAGE-sample"
 [[ $context == . ]] || volumes=(--volume "$OUT/collections:/collections:ro")
 build "$IMAGE-sample" samples/Dockerfile "$context" "BASE_IMAGE=$IMAGE"

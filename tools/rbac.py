@@ -54,7 +54,8 @@ MODULES: Mapping[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
 _OF_PODS = ("k8s_exec", "k8s_cp", "k8s_log")
 DEFINITIONS = ("definition", "resource_definition", "inline")
 FILES = ("src", "template")
-OWN_KIND = (("", (*READ, *CHANGE)), ("status", ("get", *CHANGE)), ("finalizers", ("update",)))
+# Finalizers: for who may only set an owner reference to what they may finalize (OpenShift).
+OWN_KIND = (("", READ), ("status", ("update",)), ("finalizers", ("update",)))
 # The operator says how runs ended.
 EVENTS = Touch("v1", "Event", ("create", "patch"))
 _FIELD = r"^{}:[ \t]*[\"']?(?P<value>[^\s\"'#]+)"
@@ -98,7 +99,8 @@ def of_project(directory: Path) -> tuple[list[Touch], list[str]]:
 def _of_watches(file: Path) -> Iterator[Touch]:
     for watch in yaml.safe_load(file.read_text()):
         group, version = watch.get("group", ""), watch["version"]
-        for subresource, verbs in OWN_KIND:
+        own = (*OWN_KIND, ("", ("update",))) if watch.get("finalizer") else OWN_KIND
+        for subresource, verbs in own:
             yield Touch(f"{group}/{version}" if group else version, watch["kind"], verbs, subresource)
 
 

@@ -10,9 +10,6 @@ import time
 from functools import partial
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
 from runner.dev.plane import logs, processes
 from runner.dev.plane.components import NAMES, AuditLevel, Options
 from runner.dev.plane.controlplane import ComponentStatus, ControlPlane
@@ -31,7 +28,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     commands = dev.add_subparsers(dest="dev_command", required=True)
     place = argparse.ArgumentParser(add_help=False)
     place.add_argument("--name", default="default", help="which control plane, when there are several")
-    place.add_argument("--dir", type=Path, help="its directory (default: by name, in the state directory)")
+    place.add_argument(
+        "--dir", type=Path, help="its directory, new or empty at first (default: by name, in the state directory)"
+    )
 
     up = commands.add_parser("up", parents=[place], help="start it, until pods can be created")
     up.add_argument("--keep", action="store_true", help="keep the data on `down`")
@@ -73,6 +72,9 @@ def main(args: argparse.Namespace) -> int:
         # The reader, such as `head`, has had enough; nothing may be written any more, also not at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_PIPE
+    except OSError as error:  # it names the file: no directory, no space, no right to it
+        sys.stderr.write(f"error: {error}\n")
+        return 1
     except KeyboardInterrupt:
         return EXIT_INTERRUPT
     return code
@@ -120,13 +122,11 @@ def _down(args: argparse.Namespace) -> int:
 
 def _status(args: argparse.Namespace) -> int:
     plane = ControlPlane(_directory(args))
-    table = Table(box=None, pad_edge=False)
-    for column in ("COMPONENT", "STATE", "PID", "MEMORY"):
-        table.add_column(column)
-    for status in plane.status():
-        table.add_row(*_row(status))
-    console = Console(highlight=False)
-    console.print(table)
+    rows = [("COMPONENT", "STATE", "PID", "MEMORY"), *(_row(status) for status in plane.status())]
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    for row in rows:
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        sys.stdout.write(f"{line.rstrip()}\n")
     current = plane.state()
     if current is not None:
         sys.stdout.write(f"\n{current.ports.server}\nexport KUBECONFIG={plane.kubeconfig}\n")

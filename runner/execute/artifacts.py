@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,14 @@ import structlog
 from runner.execute.rundir import private_directory, write_private
 
 LATEST = "latest"
+HIDDEN = "(hidden)"
+_KNOWN = re.compile(
+    r"(ANSIBLE|AWX|RUNNER|K8S_AUTH|KUBE|KUBERNETES|LC|PYTHON|XDG|OPERATOR|POD|WATCH|MAX)_?[A-Z0-9_]*"
+    r"|PATH|HOME|USER|LOGNAME|LANG|LANGUAGE|TZ|TMPDIR|PWD|SHLVL|SHELL|TERM|HOSTNAME|VIRTUAL_ENV|_"
+    r"|(NO|HTTP|HTTPS|ALL)_PROXY|(no|http|https|all)_proxy|ORIGINAL_STDOUT_CALLBACK"
+)
+_SECRET = re.compile(r"PASS|SECRET|TOKEN|KEY(?!_CHECKING)|CRED|API_?AUTH|PRIVATE")
+_CREDENTIALS = re.compile(r"://[^/@\s]*:[^/@\s]*@")
 _log = structlog.get_logger(__name__)
 
 
@@ -24,10 +33,19 @@ def begin(artifacts: Path, command: Sequence[str], cwd: str, env: Mapping[str, s
     """Write what is known before the run: its command, and the empty files and directories it fills."""
     private_directory(artifacts)
     private_directory(artifacts / "job_events")
-    described = {"command": list(command), "cwd": cwd, "env": dict(env)}
+    described = {"command": list(command), "cwd": cwd, "env": described_environment(env)}
     write_private(artifacts / "command", json.dumps(described))
     write_private(artifacts / "stdout", "")
     write_private(artifacts / "stderr", "")  # stays empty: both streams are one, as on a terminal
+
+
+def described_environment(env: Mapping[str, str]) -> dict[str, str]:
+    """The variables of a run as its artifacts show them: what may be a secret of the operator's stays hidden."""
+    return {name: value if _shown(name, value) else HIDDEN for name, value in env.items()}
+
+
+def _shown(name: str, value: str) -> bool:
+    return bool(_KNOWN.fullmatch(name)) and not _SECRET.search(name) and not _CREDENTIALS.search(value)
 
 
 def started(artifacts: Path, engine: str, why_cold: str) -> None:

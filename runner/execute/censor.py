@@ -19,8 +19,13 @@ _RESULT = re.compile(
 def censored_stdout(event: Event) -> str:
     """The event's text; of a censored result only the line that shows the result, and what comes after it."""
     text = str(event.get("stdout") or "")
-    result = (event.get("event_data") or {}).get("res")
-    if not (isinstance(result, Mapping) and "censored" in result):
+    if not is_censored(event):
         return text
     found = list(_RESULT.finditer(text))
     return text[found[-1].start() :] if found else ""
+
+
+def is_censored(event: Event) -> bool:
+    """Whether `no_log` hides the result that this event tells of."""
+    result = (event.get("event_data") or {}).get("res")
+    return isinstance(result, Mapping) and "censored" in result

@@ -15,6 +15,7 @@ from typing import Any
 
 import structlog
 
+from runner.execute.output import visible
 from runner.execute.run import Event, Run
 
 _OPENING = "\n--------------------------- Ansible Task StdOut -------------------------------\n"
@@ -91,7 +92,9 @@ def _block(event: Event) -> list[Block | Record]:
     if not text:
         return []
     task = (event.get("event_data") or {}).get("task")
-    title = "" if event.get("event") == "playbook_on_task_start" else f"\n TASK [{task}] {'*' * 32} \n"
+    title = (
+        "" if event.get("event") == "playbook_on_task_start" else f"\n TASK [{visible(str(task))}] {'*' * 32} \n"
+    )
     return [Block(f"{_OPENING}{title}{text}\n{_CLOSING}")]
 
 
@@ -108,6 +111,13 @@ def _titled(title: str, run: Run, text: str) -> Block:
 
 def _text(event: Event) -> str:
     return str(event.get("stdout") or "")
+
+
+def _end_of(file: Path) -> str:
+    """The last of a file's text, which may be of any length. Raises OSError."""
+    with file.open("rb") as opened:
+        opened.seek(max(0, file.stat().st_size - 4 * _LONGEST_OUTPUT))  # a character has four bytes at most
+        return opened.read().decode(errors="replace")[-_LONGEST_OUTPUT:]
 
 
 def render_exit(run: Run, return_code: int, output: str, *, debug: bool) -> list[Block | Record]:
@@ -145,8 +155,11 @@ class Console:
 
     def exited(self, run: Run, return_code: int, stdout: Path) -> None:
         """The run's process has ended; all it wrote is in the file `stdout`."""
-        wanted = self._debug or return_code != 0
-        output = stdout.read_text(encoding="utf-8", errors="replace") if wanted else ""
+        output = ""
+        if self._debug:
+            output = stdout.read_text(encoding="utf-8", errors="replace")
+        elif return_code != 0:
+            output = _end_of(stdout)
         self._show(run, render_exit(run, return_code, output, debug=self._debug))
 
     def _show(self, run: Run, items: list[Block | Record], **fields: str) -> None:

@@ -8,36 +8,35 @@ from __future__ import annotations
 
 import json
 import os
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from runner.execute.output import Event
+
 
 class EventFiles:
-    """The events of one run on disk."""
+    """The events of one run on disk. The uuids are those that `OutputReader` takes for one: never a path."""
 
-    def __init__(self, artifacts: Path, ident: str) -> None:
+    def __init__(self, artifacts: Path) -> None:
         self._directory = str(artifacts / "job_events")
-        self._ident = ident
 
-    def complete(self, event: dict[str, Any], part: dict[str, Any] | None = None) -> None:
-        """Add to `event` what Ansible wrote of it, which is nothing for output outside of any task.
+    def part(self, uuid: str) -> Any | None:  # noqa: ANN401  (whatever the file holds)
+        """What Ansible wrote of this event, None if it did not.
 
-        `part` is that, or it is in a file. Raises OSError or ValueError when that cannot be read.
+        Raises OSError, or ValueError or RecursionError, when that cannot be read.
         """
-        event["runner_ident"] = self._ident
         try:
-            event.update(part or json.loads(Path(self._partial(event)).read_bytes()))
+            return json.loads(Path(self._partial(uuid)).read_bytes())
         except FileNotFoundError:
-            event["created"] = datetime.now(UTC).isoformat()
+            return None
 
-    def store(self, event: dict[str, Any]) -> None:
+    def store(self, event: Event) -> None:
         """Write the whole event over Ansible's part of it, which is shorter. Raises OSError."""
-        partial = self._partial(event)
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT, 0o600)  # truncating would cost more than the rest
+        partial = self._partial(event["uuid"])
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)  # truncating costs more
         with os.fdopen(descriptor, "wb", buffering=0) as file:
             file.write(json.dumps(event).encode())
         os.rename(partial, f"{self._directory}/{event['counter']}-{event['uuid']}.json")  # noqa: PTH104  (half as long)
 
-    def _partial(self, event: dict[str, Any]) -> str:
-        return f"{self._directory}/{event['uuid']}-partial.json"
+    def _partial(self, uuid: str) -> str:
+        return f"{self._directory}/{uuid}-partial.json"

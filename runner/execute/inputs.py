@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -32,7 +33,11 @@ def write_inputs(directory: RunDirectory, run: Run, environment: Mapping[str, st
         _write_environment(directory, run, environment)
         _write_inventory(directory.path / "inventory", environment)
         return _write_play(directory.path / "project", run)
-    except OSError as error:
+    except (OSError, RunError, ValueError, RecursionError) as error:
+        with suppress(OSError):  # what is wrong with the directory may be in its way, too
+            directory.kubeconfig.unlink(missing_ok=True)
+        if isinstance(error, RunError):
+            raise
         raise RunError(f"cannot prepare the run directory of {run.key}: {error}") from error
 
 

@@ -61,8 +61,8 @@ def _noted(state: State, kind: str, data: Mapping[str, Any]) -> State:
     result = data.get("res")
     if isinstance(result, Mapping) and "period" in result and _asks_to_requeue(kind, data):
         return _requeued(state, result["period"])
-    if kind in _OK and data.get("task_action") in _SET_FACT and isinstance(result, Mapping):
-        return replace(state, facts={**state.facts, **(result.get("ansible_facts") or {})})
+    if kind in _OK and str(data.get("task_action")) in _SET_FACT and isinstance(result, Mapping):
+        return replace(state, facts={**state.facts, **_mapping(result.get("ansible_facts"))})
     if kind == "runner_on_failed" and not data.get("ignore_errors"):
         return replace(state, failures=(*state.failures, Failure(_host(data), _message(result))))
     if kind == "runner_on_unreachable":
@@ -109,7 +109,7 @@ def conclude(
     note: str = "",
 ) -> Outcome:
     """The outcome of a run that is over. `note` is a line of our own for the tail."""
-    recap: Mapping[str, Any] = (state.recap or {}).get("event_data") or {}
+    recap = _mapping((state.recap or {}).get("event_data"))
     counted = state.failures
     if state.recap is not None:
         counted = _final(counted, recap, rescued_tasks_fail=rescued_tasks_fail)
@@ -121,7 +121,7 @@ def conclude(
         messages=(*(failure.message for failure in counted), *state.refused),
         unreachable=any(failure.unreachable for failure in counted),
         tail=_COLOUR.sub("", "\n".join(tail)),
-        data=recap.get("artifact_data") or {},
+        data=_mapping(recap.get("artifact_data")),
         facts=state.facts,
         requeue_after=state.requeue_after,
         seconds=seconds or {},
@@ -151,7 +151,11 @@ def _untold(left: Iterable[tuple[tuple[bool, str], int]]) -> Iterable[Failure]:
 
 
 def _counts(recap: Mapping[str, Any], what: str) -> Mapping[str, int]:
-    return recap.get(what) or {}
+    return {host: count for host, count in _mapping(recap.get(what)).items() if isinstance(count, int)}
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _stats(recap: Mapping[str, Any], created: str) -> Stats:

@@ -12,7 +12,8 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -137,19 +138,17 @@ class ColdExecutor:
     async def _run(self, run: Run, sink: Sink, directory: RunDirectory, lock: int, stop: asyncio.Event) -> Outcome:
         began = time.monotonic()
         prepared = await asyncio.to_thread(self._prepare, run, directory)
-        sinks: list[Sink] = [sink] if self._console is None else [self._console, sink]
-        stream = Stream(run, prepared.artifacts, sinks)
         ending, code = Ending.CANCELLED, _STOPPED_CODE
         under_way: Started | None = None
         started = time.monotonic()
         try:
-            if not stop.is_set():
-                under_way = await self._start(run, prepared, lock)
-                artifacts.started(prepared.artifacts, under_way.engine, under_way.why_cold)
-                self._children.add(under_way.child)
-                ending, code = await _follow(under_way.child, stream, stop, run.deadline)
+            with closing(self._stream(run, sink, prepared)) as stream:
+                if not stop.is_set():
+                    under_way = await self._start(run, prepared, lock)
+                    artifacts.started(prepared.artifacts, under_way.engine, under_way.why_cold)
+                    self._children.add(under_way.child)
+                    ending, code = await _follow(under_way.child, stream, stop, run.deadline)
         finally:
-            stream.close()
             ended = time.monotonic()
             await asyncio.to_thread(self._finish, run, prepared, ending, code)
         result = outcome.conclude(
@@ -166,11 +165,18 @@ class ColdExecutor:
         )
         return replace(result, engine=under_way.engine, why_cold=under_way.why_cold) if under_way else result
 
+    def _stream(self, run: Run, sink: Sink, prepared: Prepared) -> Stream:
+        sinks: list[Sink] = [sink] if self._console is None else [self._console, sink]
+        try:
+            return Stream(run, prepared.artifacts, sinks)
+        except OSError as error:
+            raise RunError(f"cannot write the output of the run of {run.key}: {error}") from error
+
     def _prepare(self, run: Run, directory: RunDirectory) -> Prepared:
         environment = {**os.environ, **self._environment}
         playbook = inputs.write_inputs(directory, run, environment)
-        self._discovery.give(directory.temporary, run.kubeconfig)
         try:
+            self._discovery.give(directory.temporary, run.kubeconfig)
             runner = self._init_runner(run, directory, playbook, environment)
             config = runner.config
             config.command[0] = _ansible_playbook(config.env.get("PATH", os.defpath))
@@ -220,16 +226,21 @@ class ColdExecutor:
     def _finish(self, run: Run, prepared: Prepared, ending: Ending, code: int) -> None:
         """Everything after the last process; a failure here is logged, for what the run did is done."""
         status = _STATUS.get(ending) or ("successful" if code == 0 else "failed")
-        try:
-            self._discovery.take(prepared.directory.temporary)
-            inputs.remove_inputs(prepared.directory, prepared.playbook)
-            prepared.runner.status_callback(status)
-            artifacts.finish(prepared.artifacts, status, code)
-            artifacts.rotate(prepared.directory.artifacts, run.max_artifacts, run.ident)
-            if self._console:
-                self._console.exited(run, code, prepared.artifacts / "stdout")
-        except Exception:  # noqa: BLE001  (artifacts are for people; the outcome is known)
-            _log.exception("cannot finish the files of a run", object=str(run.key), run=run.ident)
+        steps: list[Callable[[], object]] = [  # each whatever became of the one before
+            lambda: self._discovery.take(prepared.directory.temporary),
+            lambda: inputs.remove_inputs(prepared.directory, prepared.playbook),
+            lambda: prepared.runner.status_callback(status),
+            lambda: artifacts.finish(prepared.artifacts, status, code),
+            lambda: artifacts.rotate(prepared.directory.artifacts, run.max_artifacts, run.ident),
+        ]
+        if self._console:
+            console = self._console
+            steps.append(lambda: console.exited(run, code, prepared.artifacts / "stdout"))
+        for step in steps:
+            try:
+                step()
+            except Exception:  # noqa: BLE001  (artifacts are for people; the outcome is known)
+                _log.exception("cannot finish the files of a run", object=str(run.key), run=run.ident)
 
 
 async def _follow(child: Child, stream: Stream, stop: asyncio.Event, deadline: float | None) -> tuple[Ending, int]:

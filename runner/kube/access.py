@@ -1,16 +1,18 @@
-"""The credentials in use: shared by all requests, read again by one of them when they age or are refused."""
+"""The credentials in use: shared by all requests, read again beside them when they age or are refused."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import ssl
+import threading
 from dataclasses import dataclass, field
 
 import structlog
 from yarl import URL
 
 from runner.errors import CredentialsError
+from runner.kube.aside import in_own_thread
 from runner.kube.clock import REAL, Clock
 from runner.kube.egress import proxy_for
 from runner.kube.login import Credentials, Login
@@ -18,7 +20,13 @@ from runner.kube.login import Credentials, Login
 log = structlog.get_logger(__name__)
 
 FORCED_APART = 5.0
-"""Least seconds between two readings because of a refusal, however many requests are refused."""
+"""Least seconds between two readings, however many requests are refused."""
+READ_SECONDS = 30.0
+"""After so long a reading is given up: plugins may have to ask somebody far away."""
+GRACE = 1.0
+"""Seconds that requests wait for a reading while the old credentials are as good as new ones."""
+AT_ONCE = 3
+"""Most readings that may hang; there is no way to end a thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,52 +46,76 @@ class Access:
     def __init__(self, login: Login, clock: Clock = REAL) -> None:
         self._login = login
         self._clock = clock
-        self._lock = asyncio.Lock()
+        self._under_way = threading.BoundedSemaphore(AT_ONCE)
+        self._reading: asyncio.Task[None] | None = None
         self._credentials: Credentials | None = None
         self._pass: Pass | None = None
-        self._read_at = 0.0
+        self._doubted = False
+        self._tried_at = 0.0
+        self._fresh_until = 0.0
+        self._good_until = 0.0
 
     async def current(self) -> Pass:
         """The pass to use now. Raises CredentialsError only if there never was one that worked."""
-        found = self._pass
-        if found is not None and not self._stale():
-            return found
-        async with self._lock:
-            if self._pass is None or self._stale():
-                await self._read()
-            assert self._pass is not None  # noqa: S101  (for the type checker: _read sets it or raises)
-            return self._pass
+        now = self._clock.now()
+        if self._pass is None or (now >= self._fresh_until and self._may_read()):
+            known_bad = self._pass is None or now >= self._good_until
+            await self._read_again(None if known_bad else GRACE)
+        assert self._pass is not None  # noqa: S101  (for the type checker: the reading sets it or raises)
+        return self._pass
 
     async def refused(self, used: Pass) -> bool:
         """Whether there is another pass to try than the one that was refused."""
-        async with self._lock:
-            due = self._clock.now() - self._read_at >= FORCED_APART
-            if self._pass is used and due:
-                await self._read(refused=True)
-            return self._pass is not None and self._pass is not used
+        if self._pass is used and self._may_read():
+            self._doubted = True
+            await self._read_again(None)
+        return self._pass is not None and self._pass is not used
 
-    def _stale(self) -> bool:
-        fresh_for = self._credentials.fresh_for if self._credentials else 0.0
-        return self._clock.now() - self._read_at >= max(fresh_for, FORCED_APART)
+    def _may_read(self) -> bool:
+        busy = self._reading is not None and not self._reading.done()
+        return busy or self._clock.now() - self._tried_at >= FORCED_APART
 
-    async def _read(self, *, refused: bool = False) -> None:
-        self._read_at = self._clock.now()
+    async def _read_again(self, patience: float | None) -> None:
+        """Wait for the one reading that all share, with `patience` (seconds) only since its beginning."""
+        if self._reading is None or self._reading.done():
+            self._tried_at = self._clock.now()
+            self._reading = asyncio.create_task(self._read())
+        elapsed = self._clock.now() - self._tried_at
+        await asyncio.wait({self._reading}, timeout=None if patience is None else max(0.0, patience - elapsed))
+        if self._reading.done():
+            self._reading.result()
+
+    async def _read(self) -> None:
         try:
-            found = await asyncio.to_thread(self._login)
-            if self._changed(found, refused) or self._pass is None:
-                self._pass = _pass(found)
-            self._credentials = found
-        except (CredentialsError, OSError) as error:
+            async with asyncio.timeout(READ_SECONDS):
+                credentials, found = await in_own_thread(self._look)
+        except (CredentialsError, OSError) as error:  # TimeoutError is an OSError
+            text = str(error) or f"they could not be read within {READ_SECONDS:g} s: does a disk or a plugin hang?"
             if self._pass is None:
-                raise
-            log.warning("credentials could not be read again, the old ones stay in use", error=str(error))
+                raise CredentialsError(text) from None
+            log.warning("credentials could not be read again, the old ones stay in use", error=text)
+            return
+        self._pass, self._credentials, self._doubted = found, credentials, False
+        self._fresh_until = self._tried_at + credentials.fresh_for
+        self._good_until = self._tried_at + credentials.good_for
 
-    def _changed(self, found: Credentials, refused: bool) -> bool:
+    def _look(self) -> tuple[Credentials, Pass]:
+        """In a thread, as all of it may read files. Raises CredentialsError, OSError."""
+        if not self._under_way.acquire(blocking=False):
+            raise CredentialsError(f"{AT_ONCE} earlier attempts to read them still hang: does a disk or a plugin?")
+        try:
+            found = self._login()
+            unchanged = None if self._changed(found) else self._pass
+            return found, unchanged or _pass(found)
+        finally:
+            self._under_way.release()
+
+    def _changed(self, found: Credentials) -> bool:
         info = found.info
         if self._credentials is None or self._credentials.info != info:
             return True
         # The path is the same, but the file behind it may not be: worth one new TLS context after a refusal.
-        return refused and bool(info.ca_path or info.certificate_path)
+        return self._doubted and bool(info.ca_path or info.certificate_path)
 
 
 def _pass(found: Credentials) -> Pass:

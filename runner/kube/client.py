@@ -15,6 +15,7 @@ from yarl import URL
 from runner.errors import ApiError, NestedError, UnreachableError
 from runner.kube.access import Access, Pass
 from runner.kube.answers import decoded, error_of, shallow, too_deep
+from runner.kube.aside import Resolver
 from runner.kube.backoff import Backoff
 from runner.kube.clock import REAL, Clock
 from runner.kube.fence import Fence
@@ -103,7 +104,7 @@ class Client:
         base = (await access.current()).url
         # No limit: each watch and each stream of the proxy holds a connection for as long as it lasts.
         sockets = Sockets(fence)
-        connector = aiohttp.TCPConnector(limit=0, socket_factory=sockets.make)
+        connector = aiohttp.TCPConnector(limit=0, socket_factory=sockets.make, resolver=Resolver())
         session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
         client = cls(session, access, base, clock, fence)
         client._sockets = sockets
@@ -242,7 +243,7 @@ class Client:
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 return await asyncio.open_connection(
-                    sock=await connected(self._base.host, self._base.port, self._fence),
+                    sock=await connected(self._base.host or "", self._base.port or 0, self._fence),
                     ssl=access.tls,
                     server_hostname=name,
                 )

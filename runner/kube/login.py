@@ -28,15 +28,20 @@ ROTATION = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """A way in. `info` holds secrets; `fresh_for` is in seconds, infinite for what never changes by itself."""
+    """A way in. `info` holds secrets.
+
+    `fresh_for` says when to read them again, `good_for` when they are certain to be refused: in seconds, infinite
+    for what never changes by itself, or not known to end.
+    """
 
     info: kopf.ConnectionInfo = field(repr=False)
     server_name: str = ""
     fresh_for: float = float("inf")
+    good_for: float = float("inf")
 
 
 Login = Callable[[], Credentials]
-"""Reads the credentials anew; may block (files, exec plugins), so call it in a thread."""
+"""Reads the credentials anew; may block (files, exec plugins), so call it in a thread of its own."""
 
 
 def find_login(explicit: str = "", env: Mapping[str, str] | None = None) -> Login:
@@ -76,9 +81,10 @@ def in_cluster(env: Mapping[str, str]) -> Credentials | None:
 def from_kubeconfig(files: list[Path]) -> Credentials:
     """The current context's cluster and user. Raises CredentialsError."""
     target = kubeconfig.read(files)
-    cluster, user, fresh_for = target.cluster, target.user, float("inf")
+    cluster, user, fresh_for, good_for = target.cluster, target.user, float("inf"), float("inf")
     if user.get("exec"):
-        user, fresh_for = _from_plugin(target)
+        user, good_for = _from_plugin(target)
+        fresh_for = good_for
     elif user.get("tokenFile"):
         user, fresh_for = {**user, "token": _token(Path(user["tokenFile"]))}, ROTATION
     provider = (user.get("auth-provider") or {}).get("config") or {}
@@ -93,7 +99,7 @@ def from_kubeconfig(files: list[Path]) -> Credentials:
         **_either("certificate", user, "client-certificate"),
         **_either("private_key", user, "client-key"),
     )
-    return Credentials(info, str(cluster.get("tls-server-name") or ""), fresh_for)
+    return Credentials(info, str(cluster.get("tls-server-name") or ""), fresh_for, good_for)
 
 
 def _from_plugin(target: kubeconfig.Target) -> tuple[Mapping[str, Any], float]:
@@ -117,10 +123,18 @@ def _from_plugin(target: kubeconfig.Target) -> tuple[Mapping[str, Any], float]:
         "client-certificate-data": answer.get("clientCertificateData"),
         "client-key-data": answer.get("clientKeyData"),
     }
-    return {key: value for key, value in fields.items() if value}, _left(answer.get("expirationTimestamp"))
+    expiry = answer.get("expirationTimestamp")
+    try:
+        return {key: value for key, value in fields.items() if value}, _left(expiry)
+    except (ValueError, TypeError):
+        raise CredentialsError(
+            f"context {target.context!r}: the exec plugin {wanted.get('command')!r} gave {expiry!r} as the "
+            "expirationTimestamp of its token: it must be a time in RFC 3339, with its zone"
+        ) from None
 
 
 def _left(expiry: str | None) -> float:
+    """Seconds. Raises ValueError for what is no time, TypeError for one without a zone."""
     if not expiry:
         return float("inf")
     return max(0.0, (datetime.fromisoformat(expiry) - datetime.now(UTC)).total_seconds())

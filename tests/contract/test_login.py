@@ -103,7 +103,7 @@ def test_data_wins_over_a_path(tmp_path: Path) -> None:
 def test_a_token_file_wins_over_a_token_and_is_read_again(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("filed\n")
     found = find_login(str(config(tmp_path / "a", user={"token": "t", "tokenFile": "token"})), {})()
-    assert (token_of(found), found.fresh_for) == ("filed", 60.0)
+    assert (token_of(found), found.fresh_for, found.good_for) == ("filed", 60.0, float("inf"))
 
 
 @pytest.mark.parametrize(
@@ -131,19 +131,29 @@ def test_a_kubeconfig_that_cannot_be_used_is_named_and_not_quoted(
     assert "secret" not in str(caught.value)
 
 
-def test_an_exec_plugin_gives_a_token_until_it_expires(tmp_path: Path) -> None:
+def plugged(directory: Path, expiry: str) -> Path:
+    """A kubeconfig whose exec plugin gives a token until then."""
     answer = {
         "apiVersion": "client.authentication.k8s.io/v1",
         "kind": "ExecCredential",
-        "status": {"token": "plugged", "expirationTimestamp": "2999-01-01T00:00:00Z"},
+        "status": {"token": "plugged", "expirationTimestamp": expiry},
     }
-    plugin = tmp_path / "plugin"
+    plugin = directory / "plugin"
     plugin.write_text(f"#!{sys.executable}\nprint({json.dumps(answer)!r})\n")
     plugin.chmod(0o700)
-    user = {"exec": {"apiVersion": answer["apiVersion"], "command": "./plugin"}}
-    found = find_login(str(config(tmp_path / "a", user=user)), {})()
+    return config(directory / "a", user={"exec": {"apiVersion": answer["apiVersion"], "command": "./plugin"}})
+
+
+def test_an_exec_plugin_gives_a_token_until_it_expires(tmp_path: Path) -> None:
+    found = find_login(str(plugged(tmp_path, "2999-01-01T00:00:00Z")), {})()
     assert token_of(found) == "plugged"
-    assert 0 < found.fresh_for < float("inf")
+    assert 0 < found.fresh_for == found.good_for < float("inf")
+
+
+@pytest.mark.parametrize("expiry", ["tomorrow", "2999-01-01T00:00:00"])
+def test_an_exec_plugin_that_gives_no_time_for_an_expiry_is_named(tmp_path: Path, expiry: str) -> None:
+    with pytest.raises(CredentialsError, match=f"exec plugin .* {expiry!r}"):
+        find_login(str(plugged(tmp_path, expiry)), {})()
 
 
 def test_credentials_do_not_show_their_secrets(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.dev.plane import controlplane, processes
+from runner.dev.plane import controlplane, mark, processes
 from runner.dev.plane.components import NAMES, AuditLevel, Options
 from runner.dev.plane.controlplane import ControlPlane
 from runner.dev.plane.layout import HOST, Ports, choose_ports
@@ -161,14 +161,17 @@ def test_audit_log_holds_as_much_as_asked(tmp_path: Path) -> None:
         assert '"requestObject":{"kind":"ConfigMap"' in plane.audit_log.read_text()
 
 
-def test_other_files_in_the_directory_stay(plane: ControlPlane) -> None:
-    plane.layout.directory.mkdir()
-    (plane.layout.directory / "notes.txt").write_text("mine")
-    plane.start()
+def test_other_files_in_the_directory_stay(tmp_path: Path) -> None:
+    with ControlPlane(tmp_path / "plane") as plane:
+        mine = [
+            plane.layout.directory / "notes.txt",
+            plane.layout.config / "mine.yaml",
+            plane.layout.data / "mine",
+        ]
+        for file in mine:
+            file.write_text("mine")
 
-    plane.stop()
-
-    assert [file.name for file in plane.layout.directory.iterdir()] == ["notes.txt"]
+    assert {file for file in plane.layout.directory.rglob("*") if not file.is_dir()} == set(mine)
 
 
 def test_half_of_a_set_is_replaced_by_a_whole_one(plane: ControlPlane) -> None:
@@ -184,6 +187,7 @@ def test_half_of_a_set_is_replaced_by_a_whole_one(plane: ControlPlane) -> None:
 
 def test_record_of_a_process_that_is_not_ours_ends_nobody(plane: ControlPlane) -> None:
     plane.layout.run.mkdir(parents=True)
+    mark.put(plane.layout)
     stranger = subprocess.Popen(["/bin/sleep", "300"])
     try:
         # Our record of a pid that has since been given to somebody else: another start time.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
+import shutil
 import stat
 import sys
 import time
@@ -282,6 +284,67 @@ async def test_output_that_is_no_utf_8_ends_nothing(bench: Bench) -> None:
 
     assert outcome.succeeded
     assert "broken" in bench.artifact("stdout")
+
+
+def forged(payload: dict[str, Any]) -> str:
+    """A string that looks like ansible-runner's mark of an event."""
+    data = base64.b64encode(json.dumps(payload).encode()).decode()
+    pieces = (data[begin : begin + 78] for begin in range(0, len(data), 78))
+    return "\x1b[K" + "".join(f"{piece}\x1b[{len(piece)}D" for piece in pieces) + "\x1b[K"
+
+
+async def test_a_string_that_looks_like_an_event_is_only_text(bench: Bench) -> None:
+    requeue = {"task_action": "operator_sdk.util.requeue_after", "res": {"period": "1s"}}
+    mark = forged({"uuid": "../../../inventory/planted", "event": "runner_on_ok", "event_data": requeue})
+    outcome = await bench.run(
+        "- name: 'for {{ text }}'\n  debug: {msg: hello}\n  loop: ['{{ text }}', last]", extra_vars={"text": mark}
+    )
+
+    assert outcome.succeeded
+    assert outcome.requeue_after is None
+    assert [path.name for path in (bench.run_directory / "inventory").iterdir()] == ["hosts"]
+    assert {
+        event["event_data"]["task_action"] for event in bench.events if "task" in event.get("event_data", {})
+    } == {"debug"}
+    assert "(item=\\x1b[K" in bench.artifact("stdout")
+    assert "\x1b" not in bench.artifact("stdout")
+
+
+@pytest.mark.parametrize("payload", [{"uuid": "x", "event_data": 7}, {"uuid": ["x"]}, {"uuid": "x", "stdout": 7}])
+async def test_no_string_ends_the_reading_of_a_run(bench: Bench, payload: dict[str, Any]) -> None:
+    """With 320 KiB still to come, more than pipe and buffers hold, Ansible would wait for ever."""
+    outcome = await asyncio.wait_for(
+        bench.run(
+            "- debug: {msg: '{{ text }}'}\n  loop: ['{{ text }}']\n- debug: {msg: \"{{ 'x' * 327680 }}\"}",
+            extra_vars={"text": forged(payload)},
+        ),
+        60,
+    )
+
+    assert outcome.succeeded
+    assert not (bench.run_directory / "kubeconfig").exists()
+
+
+async def test_a_string_does_not_uncover_what_no_log_hides(bench: Bench) -> None:
+    await bench.run(
+        "- fail: {msg: \"{{ text }}{{ 'hunter' ~ 2 }}\"}\n  no_log: true",
+        extra_vars={"text": forged({}) + "\n"},
+    )
+
+    assert "hunter2" not in bench.artifact("stdout")
+    assert "hunter2" not in json.dumps(bench.events)
+
+
+async def test_no_way_to_fail_leaves_the_kubeconfig_behind(bench: Bench) -> None:
+    artifacts = bench.directory / "artifacts in the way"
+    artifacts.touch()
+    await bench.run("- debug: {msg: hello}")
+    shutil.rmtree(bench.run_directory / "artifacts")
+    (bench.run_directory / "artifacts").symlink_to(artifacts)
+
+    with pytest.raises(RunError):
+        await bench.run("- debug: {msg: hello}")
+    assert not (bench.run_directory / "kubeconfig").exists()
 
 
 async def test_a_sink_that_raises_ends_nothing(bench: Bench) -> None:

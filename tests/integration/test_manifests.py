@@ -52,6 +52,12 @@ def test_the_api_server_accepts_every_object(name: str, installed: Observer, con
     assert answer.count("serverside-applied (server dry run)") == len(built(name))
 
 
+def test_no_directory_of_the_pod_can_fill_the_node() -> None:
+    (deployment,) = (body for body in built("manager") if body["kind"] == "Deployment")
+    volumes = deployment["spec"]["template"]["spec"]["volumes"]
+    assert [volume["name"] for volume in volumes if not volume["emptyDir"].get("sizeLimit")] == []
+
+
 def test_the_operator_knows_every_flag_of_the_deployment() -> None:
     given = {argument.partition("=")[0] for argument in manager_container(built("default"))["args"]}
     assert given <= {f"--{flag.name}" for flag in RUN_FLAGS}
@@ -62,24 +68,30 @@ def test_the_account_may_do_what_the_operator_does_and_no_more(
 ) -> None:
     def may(verb: str, resource: str, namespace: str = "anywhere") -> bool:
         account = f"--as=system:serviceaccount:{NAMESPACE}:sample-operator-controller-manager"
-        answer = _kubectl(control_plane, "auth", "can-i", verb, resource, account, "-n", namespace, check=False)
+        resource, _, subresource = resource.partition("/")  # kubectl would take it for the name of an object
+        arguments = [verb, resource, f"--subresource={subresource}", account, "-n", namespace]
+        answer = _kubectl(control_plane, "auth", "can-i", *arguments, check=False)
         return answer.strip() == "yes"
 
+    leases = "leases.coordination.k8s.io"
     granted = [
-        may("list", "podsets.sample.example.com"),
-        may("update", "podsets.sample.example.com/status"),
-        may("create", "deployments.apps"),
-        may("create", "events"),
-        may("update", "leases.coordination.k8s.io", NAMESPACE),
-        may("create", "tokenreviews.authentication.k8s.io"),
+        ("list", "podsets.sample.example.com"),
+        ("update", "podsets.sample.example.com/status"),
+        ("create", "deployments.apps"),
+        ("create", "events"),
+        *((verb, leases, NAMESPACE) for verb in ("get", "create", "update")),
+        ("create", "tokenreviews.authentication.k8s.io"),
     ]
     refused = [
-        may("get", "secrets"),
-        may("delete", "podsets.sample.example.com"),
-        may("update", "leases.coordination.k8s.io"),
-        may("list", "customresourcedefinitions.apiextensions.k8s.io"),
+        ("get", "secrets"),
+        ("delete", "podsets.sample.example.com"),
+        ("update", "podsets.sample.example.com"),
+        ("patch", "podsets.sample.example.com/status"),
+        ("update", leases),
+        *((verb, leases, NAMESPACE) for verb in ("list", "watch", "patch", "delete")),
+        ("list", "customresourcedefinitions.apiextensions.k8s.io"),
     ]
-    assert (set(granted), set(refused)) == ({True}, {False})
+    assert ([what for what in granted if not may(*what)], [what for what in refused if may(*what)]) == ([], [])
 
 
 def _deployment(observer: Observer) -> dict[str, Any]:

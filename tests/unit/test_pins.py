@@ -1,26 +1,36 @@
-"""The pinned requirements of each line of ansible-core follow those that the tests run with."""
+"""What is pinned: the same for every release of ansible-core, but for what that release has of its own."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
+from tools.pins import RELEASES, pins_of
+
 REQUIREMENTS = Path(__file__).parents[2] / "requirements"
-# ansible-core, and what 2.18 wants in another version than later lines.
-OWN = {"ansible-core", "resolvelib"}
 
 
 def pins(name: str) -> dict[str, str]:
-    return dict(re.findall(r"^([a-z][\w.-]*)==(\S+)", (REQUIREMENTS / name).read_text(), re.MULTILINE))
+    return pins_of((REQUIREMENTS / name).read_text())
 
 
-@pytest.mark.parametrize("line", ["2.18", "2.19", "2.20"])
-def test_a_line_pins_that_ansible_core_and_otherwise_what_is_tested(line: str) -> None:
-    """If not: `make pins`."""
-    here, tested = pins(f"run-{line}.txt"), pins("run.txt")
-    assert here["ansible-core"].startswith(f"{line}.")
-    assert {name: here.get(name) for name in tested.keys() - OWN} == {
-        name: tested[name] for name in tested.keys() - OWN
-    }
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_release_pins_that_ansible_core_and_little_else(release: str) -> None:
+    own = pins(f"ansible-{release}.txt")
+
+    assert own["ansible-core"].startswith(f"ansible-core=={release}.")
+    assert own.keys() <= {"ansible-core", "resolvelib"}
+
+
+@pytest.mark.parametrize("name", ["dev.txt", *(f"ansible-{release}.txt" for release in RELEASES)])
+def test_no_package_is_pinned_twice(name: str) -> None:
+    assert pins(name).keys() & pins("run.txt").keys() == set()
+
+
+@pytest.mark.parametrize(
+    "name", ["run.txt", "dev.txt", "build.txt", *(f"ansible-{release}.txt" for release in RELEASES)]
+)
+def test_every_pin_has_hashes_and_no_address(name: str) -> None:
+    assert [package for package, pin in pins(name).items() if "--hash=sha256:" not in pin] == []
+    assert "://" not in (REQUIREMENTS / name).read_text()

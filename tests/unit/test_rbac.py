@@ -38,12 +38,26 @@ def test_what_the_sample_operator_decides_at_run_time_is_told() -> None:
     ]
 
 
-def test_a_watched_kind_may_be_read_and_changed_and_its_status_written(tmp_path: Path) -> None:
-    (tmp_path / "watches.yaml").write_text("- {group: g.example.com, version: v1, kind: Policy, role: r}")
+@pytest.mark.parametrize(
+    ("finalizer", "verbs"),
+    [("", ["get", "list", "watch"]), (", finalizer: {name: g/f}", ["get", "list", "update", "watch"])],
+)
+def test_a_watched_kind_may_be_read_and_its_status_written_and_with_a_finalizer_it_may_be_changed(
+    tmp_path: Path, finalizer: str, verbs: list[str]
+) -> None:
+    watch = f"- {{group: g.example.com, version: v1, kind: Policy, role: r{finalizer}}}"
+    (tmp_path / "watches.yaml").write_text(watch)
     granted = resources_of(cluster_role(tmp_path, "any")[0])
-    assert granted["g.example.com/policies"] == ["get", "list", "patch", "update", "watch"]
-    assert granted["g.example.com/policies/status"] == ["get", "patch", "update"]
+    assert granted["g.example.com/policies"] == verbs
+    assert granted["g.example.com/policies/status"] == ["update"]
     assert granted["g.example.com/policies/finalizers"] == ["update"]
+
+
+def test_the_role_of_leader_election_is_what_the_elector_needs() -> None:
+    role = next(yaml.safe_load_all((ROOT / "config/rbac/leader_election_role.yaml").read_text()))
+    assert role["rules"] == [
+        {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create", "update"]}
+    ]
 
 
 def test_the_name_of_a_resource_is_the_one_in_its_crd(tmp_path: Path) -> None:

@@ -57,6 +57,16 @@ SUBJECTS = (
 )
 AUTHORITIES = ("ca", "etcd-ca")
 SERVICE_ACCOUNT = "service-account"
+FILES = (
+    *(
+        f"{name}.{kind}"
+        for name in (*AUTHORITIES, *(subject.file for subject in SUBJECTS))
+        for kind in ("key", "crt")
+    ),
+    f"{SERVICE_ACCOUNT}.key",
+    f"{SERVICE_ACCOUNT}.pub",
+)
+"""Every file that `create` makes."""
 
 
 def create(directory: Path) -> None:

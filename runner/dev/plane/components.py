@@ -109,8 +109,8 @@ def _audit(layout: Layout, options: Options) -> tuple[str, ...]:
     return (
         f"--audit-policy-file={layout.audit_policy}",
         f"--audit-log-path={layout.audit_log}",
-        # Nothing is rotated away from whoever reads the log as evidence.
-        "--audit-log-maxsize=0",
+        # Nothing is rotated away from whoever reads the log as evidence: megabytes, of which 0 would mean 100.
+        "--audit-log-maxsize=1000000",
     )
 
 

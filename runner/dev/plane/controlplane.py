@@ -6,7 +6,6 @@ or a later one, can go on from whatever state this one left behind.
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -18,7 +17,7 @@ from typing import Self
 
 import yaml
 
-from runner.dev.plane import bootstrap, certificates, kubeconfig, processes, readiness, state
+from runner.dev.plane import bootstrap, certificates, kubeconfig, mark, processes, readiness, state
 from runner.dev.plane.api import Api
 from runner.dev.plane.components import NAMES, Component, Options, all_components, audit_policy
 from runner.dev.plane.layout import Layout, Ports, choose_ports
@@ -105,32 +104,38 @@ class ControlPlane:
         """Start until pods can be created; False when it was running already.
 
         What a start that did not go through left behind is ended and, unless kept, thrown away first.
+        Raises DevError where the directory is neither empty nor a control plane's.
         """
         with locked_directory(self.layout.directory):
+            mark.check(self.layout)
             if self.is_running():
                 return False
             previous = self.state()
             keep = self._options.keep or (previous is not None and previous.options.keep)
             self._end_all(grace=KEEP_GRACE_SECONDS if keep else 0)
             if not (previous and previous.options.keep):
-                self._remove_files()
+                mark.remove(self.layout)
             self._start(previous.ports if previous else None, replace(self._options, keep=keep))
             return True
 
     def stop(self, *, delete: bool = False) -> bool:
         """End every component; the data goes too, unless it is kept. False when there was nothing here.
 
-        With `delete`, kept data goes as well.
+        With `delete`, kept data goes as well. Raises DevError where the directory is neither empty nor a control
+        plane's.
         """
         if not self.layout.directory.exists():
             return False
         with locked_directory(self.layout.directory):
+            if not mark.check(self.layout):
+                return False
             current = self.state()
             keep = current is not None and current.options.keep and not delete
             found = current is not None or any(status.process for status in self.status())
             self._end_all(grace=KEEP_GRACE_SECONDS if keep else 0)
             if not keep:
-                self._remove_files()
+                mark.remove(self.layout)
+                self.layout.mark.unlink(missing_ok=True)
                 with suppress(OSError):  # somebody else's file in it: the directory stays
                     self.layout.directory.rmdir()
             return found
@@ -183,6 +188,7 @@ class ControlPlane:
 
     def _write_files(self, ports: Ports, options: Options) -> None:
         layout = self.layout
+        mark.put(layout)
         for directory in (layout.config, layout.logs, layout.run, layout.data):
             directory.mkdir(mode=0o700, exist_ok=True)
         state.write(layout.state, State(ports, options, ready=False))
@@ -228,14 +234,6 @@ class ControlPlane:
             if process is not None:
                 processes.end(process, grace)
             self.layout.record(name).unlink(missing_ok=True)
-
-    def _remove_files(self) -> None:
-        # Only what we have made: the directory is a person's choice and may hold other things.
-        layout = self.layout
-        for directory in (layout.certificates, layout.config, layout.data, layout.logs, layout.run):
-            shutil.rmtree(directory, ignore_errors=True)
-        for file in (layout.kubeconfig, layout.audit_log, layout.state):
-            file.unlink(missing_ok=True)
 
 
 def _bootstrap(api: Api) -> None:

@@ -50,6 +50,11 @@ class Layout:
         return self.config / "audit-policy.yaml"
 
     @property
+    def mark(self) -> Path:
+        """Says that the directory is a control plane's: without it nothing here is touched."""
+        return self.directory / ".ansible-operator-dev"
+
+    @property
     def state(self) -> Path:
         """What was started, and whether it became ready."""
         return self.directory / "controlplane.json"

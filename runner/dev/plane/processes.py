@@ -72,12 +72,12 @@ def _wait_for_record(record: Path, pid: int, program: str) -> Process:
 
 
 def recorded(record: Path) -> Process | None:
-    """The process that `record` tells of; None where there is no whole record."""
+    """The process that `record` tells of; None where there is no whole record, or none that makes sense."""
     try:
         stat = record.read_text()
-    except FileNotFoundError:
+        return parse_stat(stat)[0] if stat.endswith("\n") else None
+    except (FileNotFoundError, ValueError, IndexError):
         return None
-    return parse_stat(stat)[0] if stat.endswith("\n") else None
 
 
 def parse_stat(stat: str) -> tuple[Process, str]:

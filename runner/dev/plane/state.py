@@ -28,7 +28,7 @@ def read(file: Path) -> State | None:
             keep=bool(content["options"]["keep"]), audit=AuditLevel(audit) if audit is not None else None
         )
         return State(Ports(**content["ports"]), options, bool(content["ready"]))
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError):
         return None
 
 

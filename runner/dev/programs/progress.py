@@ -6,10 +6,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from importlib.util import find_spec
 from typing import Protocol, TextIO
-
-from rich import progress as rich_progress
-from rich.console import Console
 
 LINE_SECONDS = 15.0
 MEBIBYTE = 2**20
@@ -27,13 +25,16 @@ class Progress(Protocol):
 
 
 def progress_on_stderr() -> Progress:
-    """The display that suits where standard error goes to."""
-    return bar if sys.stderr.isatty() else lines_on(sys.stderr)
+    """The display that suits where standard error goes to; bars only with the extra `local`, which brings rich."""
+    return bar if sys.stderr.isatty() and find_spec("rich") else lines_on(sys.stderr)
 
 
 @contextmanager
 def bar(label: str, total: int | None) -> Iterator[Advance]:
     """A bar, or a spinner where the total is not known."""
+    from rich import progress as rich_progress  # noqa: PLC0415  (an image of an operator has no use for it)
+    from rich.console import Console  # noqa: PLC0415
+
     columns: list[rich_progress.ProgressColumn] = [
         rich_progress.SpinnerColumn(),
         rich_progress.TextColumn("{task.description}"),

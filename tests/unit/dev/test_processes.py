@@ -52,6 +52,13 @@ def test_half_written_record_tells_of_no_process(tmp_path: Path) -> None:
     assert processes.recorded(tmp_path / "record") is None
 
 
+@pytest.mark.parametrize("content", ["mine\n", "\n", "1 (x) S\n", "x (y) " + "S " * 30 + "\n"])
+def test_a_file_that_is_no_record_tells_of_no_process(tmp_path: Path, content: str) -> None:
+    (tmp_path / "record").write_text(content)
+
+    assert processes.recorded(tmp_path / "record") is None
+
+
 def test_started_process_is_alive(sleeper: Process) -> None:
     assert processes.alive(sleeper)
 

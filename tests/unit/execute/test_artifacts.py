@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.execute.artifacts import StdoutFile, begin, finish, rotate
+from runner.execute.artifacts import StdoutFile, begin, described_environment, finish, rotate
 
 
 def some_runs(directory: Path, *names: str) -> None:
@@ -67,3 +67,21 @@ def test_a_file_that_cannot_be_written_does_not_end_the_run(tmp_path: Path) -> N
     file.flush()
     file.write("more")
     file.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("ANSIBLE_ROLES_PATH", "/opt/ansible/roles", True),
+        ("ANSIBLE_HOST_KEY_CHECKING", "False", True),
+        ("KUBECONFIG", "/run/kubeconfig", True),
+        ("K8S_AUTH_API_KEY", "abc", False),
+        ("ANSIBLE_VAULT_PASSWORD_FILE", "/vault", False),
+        ("DATABASE_PASSWORD", "abc", False),
+        ("LICENSE", "abc", False),
+        ("https_proxy", "http://proxy:3128", True),
+        ("HTTPS_PROXY", "http://user:abc@proxy:3128", False),
+    ],
+)
+def test_of_a_runs_environment_the_artifacts_show_what_is_no_secret(name: str, value: str, shown: bool) -> None:
+    assert described_environment({name: value}) == {name: value if shown else "(hidden)"}

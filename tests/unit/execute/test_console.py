@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ OPENING = "\n--------------------------- Ansible Task StdOut -------------------
 
 
 def event(kind: str, action: str = "command", stdout: str = "out", **data: Any) -> Event:
-    return {"event": kind, "stdout": stdout, "event_data": {"task": "web : do", "task_action": action, **data}}
+    return {"event": kind, "stdout": stdout, "event_data": {"task": "web : do", "task_action": action} | data}
 
 
 def titled(text: str = "out") -> Block:
@@ -154,3 +155,25 @@ def test_the_console_writes_blocks_and_logs_records_with_whose_they_are() -> Non
 )
 def test_the_level_is_named_in_any_case(text: str, level: LogEvents | None) -> None:
     assert log_events(text) is level
+
+
+def test_of_a_failed_run_only_the_end_of_its_output_is_read(tmp_path: Path) -> None:
+    stdout = tmp_path / "stdout"
+    with stdout.open("wb") as file:
+        file.seek(256 * 2**20)
+        file.write("ünd".encode())
+    tracemalloc.start()
+    try:
+        Console().exited(RUN, 2, stdout)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert peak < 8 * 2**20
+
+
+def test_a_name_of_a_task_cannot_steer_a_terminal() -> None:
+    (shown,) = render(event("runner_item_on_ok", task="\x1b[2Jgone"), RUN, LogEvents.TASKS)
+
+    assert isinstance(shown, Block)
+    assert "\\x1b[2Jgone" in shown.text

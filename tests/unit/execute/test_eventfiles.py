@@ -19,42 +19,45 @@ def directory(tmp_path: Path) -> Path:
     return made
 
 
-def parsed() -> dict[str, Any]:
+def event() -> dict[str, Any]:
     return {"uuid": "abc", "counter": 7, "stdout": "text"}
 
 
-def test_an_event_has_what_ansible_wrote_of_it(directory: Path) -> None:
+def test_the_part_is_what_ansible_wrote(directory: Path) -> None:
     (directory / "abc-partial.json").write_text('{"event": "runner_on_ok", "created": "then"}')
-    event = parsed()
-    EventFiles(directory.parent, "run-1").complete(event)
 
-    assert event == parsed() | {"event": "runner_on_ok", "created": "then", "runner_ident": "run-1"}
+    assert EventFiles(directory.parent).part("abc") == {"event": "runner_on_ok", "created": "then"}
 
 
-def test_output_outside_of_tasks_gets_the_present_time(directory: Path) -> None:
-    event = parsed()
-    EventFiles(directory.parent, "run-1").complete(event)
-
-    assert event["created"].endswith("+00:00")
+def test_an_event_that_ansible_did_not_write_has_no_part(directory: Path) -> None:
+    assert EventFiles(directory.parent).part("abc") is None
 
 
 def test_a_part_that_is_no_json_is_said(directory: Path) -> None:
     (directory / "abc-partial.json").write_text('{"event": "runn')
 
     with pytest.raises(ValueError, match="Unterminated"):
-        EventFiles(directory.parent, "run-1").complete(parsed())
+        EventFiles(directory.parent).part("abc")
 
 
 def test_the_whole_event_takes_the_place_of_the_part(directory: Path) -> None:
     (directory / "abc-partial.json").write_text('{"event": "x"}')
-    EventFiles(directory.parent, "run-1").store(parsed())
+    EventFiles(directory.parent).store(event())
 
     (file,) = directory.iterdir()
     assert file.name == "7-abc.json"
-    assert json.loads(file.read_text()) == parsed()
+    assert json.loads(file.read_text()) == event()
 
 
 def test_an_event_without_a_part_is_stored_privately(directory: Path) -> None:
-    EventFiles(directory.parent, "run-1").store(parsed())
+    EventFiles(directory.parent).store(event())
 
     assert stat.S_IMODE((directory / "7-abc.json").stat().st_mode) == 0o600
+
+
+def test_a_link_in_the_place_of_an_event_is_not_followed(directory: Path, tmp_path: Path) -> None:
+    (directory / "abc-partial.json").symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(OSError, match="symbolic links"):
+        EventFiles(directory.parent).store(event())
+    assert not (tmp_path / "elsewhere").exists()

@@ -49,6 +49,27 @@ async def test_parts_may_be_asked_for_in_any_order(parts: Parts, ends: tuple[int
     assert parts.take("a") == {"uuid": "a"}
 
 
+async def test_one_that_comes_again_is_given_out_again(parts: Parts, ends: tuple[int, int]) -> None:
+    """As those of a handler do, whose events have its task's uuid."""
+    os.write(ends[1], framed({"uuid": "a", "event": "x"}) + framed({"uuid": "a", "event": "y"}))
+
+    taken = [parts.take("a"), parts.take("a"), parts.take("a")]
+    assert taken == [{"uuid": "a", "event": "x"}, {"uuid": "a", "event": "y"}, None]
+
+
+@pytest.mark.parametrize("data", [b"{", b"[]", b"7", b"{}", b'{"uuid": {}}', b"[" * 100_000, b"\xff"], ids=repr)
+async def test_one_that_is_none_does_not_keep_the_next_from_coming(
+    parts: Parts, ends: tuple[int, int], data: bytes
+) -> None:
+    sender = threading.Thread(
+        target=write_all, args=(ends[1], HEAD.pack(len(data)) + data + framed({"uuid": "a"}))
+    )
+    sender.start()
+    await asyncio.to_thread(sender.join, 10)
+
+    assert parts.take("a") == {"uuid": "a"}
+
+
 async def test_output_that_belongs_to_no_event_has_none(parts: Parts) -> None:
     assert parts.take("nothing came") is None
 

@@ -1,33 +1,26 @@
-"""Output in pieces, and what `no_log` hides."""
+"""From output to events: whom the stream believes, what it hides, and that nothing ends the reading."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
 import json
+import tracemalloc
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from runner.execute.censor import censored_stdout
-from runner.execute.run import Event, Run
-from runner.execute.stream import Stream, pieces
+from runner.execute.output import LONGEST_TEXT, MOST_LINES
+from runner.execute.run import Run
+from runner.execute.stream import Stream
 from runner.objects import GroupVersionKind, ObjectKey
 from runner.watches import Content
 
 KEY = ObjectKey(GroupVersionKind("cache.example.com", "v1", "Memcached"), "default", "one")
 RUN = Run("1", KEY, "uid", Content(Path("/roles/web"), is_role=True), {}, "kubeconfig")
-
-
-@given(st.text(alphabet="a\n") | st.text())
-def test_pieces_are_the_text(text: str) -> None:
-    assert "".join(pieces(text)) == text
-
-
-def test_a_piece_has_a_bounded_number_of_lines() -> None:
-    assert max(piece.count("\n") for piece in pieces("\n" * 1000)) <= 64
 
 
 HIDDEN = {"res": {"censored": "the output has been hidden"}}
@@ -52,6 +45,24 @@ def test_other_output_stays(data: object) -> None:
     assert censored_stdout({"stdout": "[ERROR]: Task failed", "event_data": data}) == "[ERROR]: Task failed"
 
 
+class Pieces(asyncio.StreamReader):
+    """Gives out each piece, however long."""
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        super().__init__()
+        self._pieces = iter(pieces)
+
+    async def read(self, n: int = -1) -> bytes:
+        return next(self._pieces, b"")
+
+
+def mark(payload: dict[str, Any]) -> str:
+    """As the callback writes it: with the uuid before the output of an event, with nothing after it."""
+    data = base64.b64encode(json.dumps(payload).encode()).decode()
+    pieces = (data[begin : begin + 78] for begin in range(0, len(data), 78))
+    return "\x1b[K" + "".join(f"{piece}\x1b[{len(piece)}D" for piece in pieces) + "\x1b[K"
+
+
 class Chunks(asyncio.StreamReader):
     """Gives out `data` in chunks of this size."""
 
@@ -65,23 +76,137 @@ class Chunks(asyncio.StreamReader):
         return await super().read(min(n, self._size))
 
 
-def token(uuid: str) -> str:
-    """As the callback writes it before (and, without a uuid, after) the output of an event."""
-    data = base64.b64encode(json.dumps({"uuid": uuid} if uuid else {}).encode()).decode()
-    return f"\x1b[K{data}\x1b[{len(data)}D\x1b[K"
+class Rig:
+    """A stream, what the sinks are shown, and how the callback tells of an event."""
+
+    def __init__(self, artifacts: Path) -> None:
+        self.artifacts = artifacts
+        (artifacts / "job_events").mkdir()
+        self.seen: list[dict[str, Any]] = []
+        self.stream = Stream(RUN, artifacts, [lambda _, event: self.seen.append(dict(event))])
+
+    def told(self, of: str, **part: Any) -> str:
+        """Tell of an event as the callback does, and give the mark before its output."""
+        given = {"uuid": of, "event": "runner_on_ok", "created": "then", "event_data": {}} | part
+        (self.artifacts / f"job_events/{of}-partial.json").write_text(json.dumps(given))
+        return mark({"uuid": of})
+
+    async def read(self, text: str, size: int = 10_000) -> None:
+        await self.stream.read(Chunks(text.encode(), size))
+        self.stream.close()
+
+    @property
+    def stdout(self) -> str:
+        return (self.artifacts / "stdout").read_text()
+
+    @property
+    def texts(self) -> list[str]:
+        return [event["stdout"] for event in self.seen if event["stdout"]]
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Rig:
+    artifacts = tmp_path / "artifacts"
+    artifacts.mkdir()
+    return Rig(artifacts)
+
+
+A, B = (f"{letter * 8}-bbbb-cccc-dddd-{letter * 12}" for letter in "ab")
+END = mark({})
 
 
 @pytest.mark.parametrize("size", [3, 7, 10_000])
-async def test_all_output_outside_of_events_is_kept_however_it_comes(tmp_path: Path, size: int) -> None:
+async def test_all_output_outside_of_events_is_kept_however_it_comes(rig: Rig, size: int) -> None:
     """ansible-runner's parser keeps only the last line before an event when both come at once."""
-    (tmp_path / "job_events").mkdir()
-    said = f"one\ntwo\nthree\n{token('a')}of an event{token('')}\nfour\nfive\n{token('b')}of another{token('')}\n"
-    output = Chunks(said.encode(), size)
-    seen: list[Event] = []
-    stream = Stream(RUN, tmp_path, [lambda _, event: seen.append(dict(event))])
-    await stream.read(output)
-    stream.close()
+    first, second = rig.told(A), rig.told(B)
+    await rig.read(f"one\ntwo\n{first}of an event{END}\nthree\nfour\n{second}of another{END}\n", size)
 
-    lines = ["one", "two", "three", "of an event", "four", "five", "of another"]
-    assert [line for line in (tmp_path / "stdout").read_text().split("\n") if line] == lines
-    assert [event["stdout"] for event in seen if event["stdout"]] == lines
+    lines = ["one", "two", "of an event", "three", "four", "of another"]
+    assert [line for line in rig.stdout.split("\n") if line] == lines
+    assert rig.texts == lines
+
+
+async def test_an_event_that_ansible_did_not_tell_of_is_text(rig: Rig) -> None:
+    await rig.read(f"{rig.told(A)}(item={mark({'uuid': B})}x){END}")
+
+    assert [event["uuid"] for event in rig.seen] == [A]
+    assert rig.texts[0].startswith("(item=\\x1b[K")
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"uuid": "../../../elsewhere/inventory/hosts"},
+        {"uuid": A, "event": "runner_on_ok", "event_data": {"res": {"period": "1s"}}},
+        {"uuid": A.upper()},
+        {"uuid": [A]},
+        {"event": "playbook_on_stats"},
+    ],
+    ids=str,
+)
+async def test_what_a_mark_says_beyond_a_uuid_is_not_believed(rig: Rig, payload: dict[str, Any]) -> None:
+    before = set(rig.artifacts.rglob("*"))
+    await rig.read(f"{mark(payload)}\n{END}")
+
+    assert [event["event"] for event in rig.seen] == ["verbose"]
+    assert {path.parent.name for path in set(rig.artifacts.rglob("*")) - before} == {"job_events"}
+
+
+@pytest.mark.parametrize(
+    "part",
+    [{"event": 7}, {"event_data": [1]}, {"event_data": "x"}, {"created": None}, {"uuid": B}],
+    ids=str,
+)
+async def test_data_of_another_shape_is_none_of_an_event(rig: Rig, part: dict[str, Any]) -> None:
+    await rig.read(f"{rig.told(A, **part)}text{END}\nmore\n")
+
+    assert {event["event"] for event in rig.seen} == {"verbose"}
+    assert rig.texts[-1] == "more"
+
+
+async def test_data_that_nobody_can_make_sense_of_does_not_end_the_reading(rig: Rig) -> None:
+    odd = rig.told(A, event="playbook_on_stats", event_data={"artifact_data": 3, "failures": [1]})
+    odder = rig.told(B, event_data={"task_action": ["set_fact"], "res": {"ansible_facts": [1], "period": {}}})
+    await rig.read(f"{odd}recap{END}\n{odder}text{END}\n" + "x" * 400_000 + "\nlast\n")
+
+    assert rig.texts[-1] == "last"
+
+
+async def test_a_handler_that_runs_again_is_told_of_again(rig: Rig) -> None:
+    """Its task's uuid is that of both events."""
+    first = rig.told(A)
+    await rig.read(f"{first}once{END}\n{first}again{END}\n")
+
+    assert rig.texts == ["once", "again"]
+
+
+async def test_text_that_follows_a_censored_event_is_hidden_until_the_next_event(rig: Rig) -> None:
+    """A string that ends the event by a mark of its own must not uncover what comes after it."""
+    hidden, shown = rig.told(A, event_data=HIDDEN), rig.told(B)
+    await rig.read(f"{hidden}Task failed: {END}hunter2\nhunter2{END}\n{shown}shown{END}\n")
+
+    assert "hunter2" not in rig.stdout
+    assert "hunter2" not in json.dumps(rig.seen)
+    assert "shown" in rig.texts
+
+
+async def test_output_without_end_or_line_break_takes_bounded_memory(rig: Rig) -> None:
+    begin, more = rig.told(A).encode(), [b"x" * 2**15] * (4 * LONGEST_TEXT // 2**15)
+    tracemalloc.start()
+    try:
+        await rig.stream.read(Pieces([begin, *more]))
+        rig.stream.close()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert peak < 6 * LONGEST_TEXT  # of four times as much; made into an event, it is there several times
+    assert len(rig.texts[0]) < LONGEST_TEXT + 200
+    assert rig.texts[0].endswith("more characters of this event's output were left out)")
+
+
+async def test_lines_outside_of_events_beyond_a_number_share_events(rig: Rig) -> None:
+    await rig.read("line\n" * 20 * MOST_LINES)
+
+    assert len(rig.seen) < MOST_LINES + 20
+    assert rig.stdout == "line\n" * 20 * MOST_LINES
