@@ -15,7 +15,7 @@ import aiohttp
 import structlog
 from aiohttp import web
 
-from runner.errors import KubeError
+from runner.errors import BodyError, KubeError
 from runner.metrics import Metrics
 from runner.objects import GroupVersionKind, Owner
 from runner.serve import bodies
@@ -23,7 +23,7 @@ from runner.serve.dependents import Dependents, OnDependent
 from runner.serve.grants import Grant, Grants
 from runner.serve.listen import loopback
 from runner.serve.ownwrites import OwnWrites, written
-from runner.serve.target import STREAMS, Target, parse_target
+from runner.serve.target import STREAMS, Target, forwardable, parse_target
 from runner.serve.upgrades import is_upgrade, upgrade
 from runner.serve.upstream import Resources, Upstream
 
@@ -123,20 +123,26 @@ class Proxy:
         return response
 
     async def _pass(self, request: web.BaseRequest, grant: Grant) -> web.StreamResponse:
+        if not forwardable(request.raw_path):
+            return bodies.status_response(
+                400, "BadRequest", "the request must name a path, percent-encoded and without a fragment"
+            )
+        target = parse_target(request.raw_path)
         try:
-            if is_upgrade(request.headers):
+            if is_upgrade(request.headers) and _may_upgrade(request.method, target):
                 return await upgrade(self._client, request)
-            return await self._forward(request, grant)
+            return await self._forward(request, target, grant)
+        except BodyError as error:
+            return bodies.status_response(400, "BadRequest", str(error))
         except WEATHER as error:
             log.warning(
                 "request of a run not answered", method=request.method, path=request.path, error=str(error)
             )
             return bodies.status_response(502, "BadGateway", f"the API server cannot be reached: {error}")
 
-    async def _forward(self, request: web.BaseRequest, grant: Grant) -> web.StreamResponse:
+    async def _forward(self, request: web.BaseRequest, target: Target | None, grant: Grant) -> web.StreamResponse:
         if request.headers.get("Expect", "").lower() == "100-continue":
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        target = parse_target(request.raw_path)
         headers = bodies.request_headers(request.headers)
         data = await self._dependents.outgoing(request, target, grant.owner, headers)
         with self._noted(request.method):
@@ -176,6 +182,11 @@ class Proxy:
         grant.saw(method, body)
         if isinstance(body, dict) and method != "DELETE":
             await self._dependents.recognise(body, target, grant.owner)
+
+
+def _may_upgrade(method: str, target: Target | None) -> bool:
+    """Not a write to an object: the API server performs it, upgrade or not, and nobody would look at it."""
+    return method not in WRITES or target is None or target.subresource in STREAMS
 
 
 def _worth_a_look(method: str, target: Target, upstream: aiohttp.ClientResponse) -> bool:
