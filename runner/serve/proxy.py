@@ -43,6 +43,7 @@ class Proxy:
 
     `inject` off: owners are not put in and dependents not told of. `watched` may exclude owner kinds from both.
     `on_dependent` is called once per owner kind, dependent kind, mechanism and namespace; it must not block.
+    Of runs for the kinds that `keeps_children` names, a grant keeps the objects of the run's own.
     Nothing passes while `leading` denies it, which is asked at each request.
     """
 
@@ -57,13 +58,14 @@ class Proxy:
         on_dependent: OnDependent = lambda *_: None,
         metrics: Metrics | None = None,
         leading: Callable[[], bool] = lambda: True,
+        keeps_children: Callable[[GroupVersionKind], bool] = lambda _: True,
     ) -> None:
         self.port = port
         self._leading = leading
         self._client = client
         self._dependents = Dependents(discovery, on_dependent, inject=inject, watched=watched)
         self._metrics = metrics
-        self._grants = Grants(lambda: self.port)
+        self._grants = Grants(lambda: self.port, keeps_children)
         self._own = OwnWrites()
         self._server: web.ServerRunner | None = None
 
@@ -179,7 +181,7 @@ class Proxy:
             grant.counts.writes += 1
             for uid, version in written(method, body):
                 self._own.add(uid, version)
-        grant.saw(method, body)
+        grant.saw(method, body, len(raw))
         if isinstance(body, dict) and method != "DELETE":
             await self._dependents.recognise(body, target, grant.owner)
 

@@ -92,7 +92,7 @@ async def test_what_a_module_creates_belongs_to_the_owner_and_is_known_as_its_ow
     assert [ref["uid"] for ref in meta["ownerReferences"]] == [run.owner.uid]
     assert run.proxy.own_write(meta["uid"], meta["resourceVersion"])
     assert run.told == [(CONFIGMAP, Mechanism.OWNER_REFERENCE, run.owner.namespace)]
-    assert list(run.grant.counts.children) == [meta["uid"]]
+    assert [child["metadata"]["uid"] for child in run.grant.children] == [meta["uid"]]
 
 
 async def test_an_object_that_a_module_deletes_is_known_as_its_own_deletion(run: Run, admin: Api) -> None:
