@@ -83,11 +83,14 @@ def steers_ansible(variable: str) -> bool:
     return variable in STEERING or variable.startswith(STEERING_PREFIXES)
 
 
+_HOLDING = (dict, list, tuple)
+
+
 def _deeper_than(levels: int, value: Value) -> bool:
     level = [value]
     for _ in range(levels):
-        held = (inner for item in level for inner in (item.values() if isinstance(item, Mapping) else item))
-        level = [inner for inner in held if isinstance(inner, Mapping | list | tuple)]
+        held = (inner for item in level for inner in (item.values() if isinstance(item, dict) else item))
+        level = [inner for inner in held if isinstance(inner, _HOLDING)]
         if not level:
             return False
     return True
