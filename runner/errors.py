@@ -161,6 +161,10 @@ class ListenError(OperatorError):
     """An address the operator was told to listen on, and cannot."""
 
 
+class BodyError(OperatorError):
+    """A request's body that cannot be given its owner, although the API server might accept it."""
+
+
 class MetricError(OperatorError):
     """A request to the user metrics API that cannot be met."""
 

@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 
 import structlog
 
+from runner.config.expressions import uses_children
 from runner.config.flags import boolean
 from runner.control.annotations import Bounds
 from runner.control.plan import Defaults
@@ -95,6 +96,7 @@ class _Parts:
             on_dependent=self._follow,
             metrics=self._metrics,
             leading=lambda: not fence.shut,
+            keeps_children=lambda gvk: gvk in watches and any(map(uses_children, watches[gvk].status.values())),
         )
         self._watching = Watching(
             lambda gvk, namespace, on_change: Reflector(client, self._discovery, gvk, namespace, on_change),

@@ -13,7 +13,7 @@ from typing import Any
 VALUE_LIMIT = 512
 """Characters of an annotation's value that are remembered: `last-applied-configuration` is a whole object."""
 
-LEVELS = 200
+LEVELS = 128
 """How deep an object may be nested: Ansible begins to fail at about 150, Python's JSON decoder at 1,000."""
 
 LONGEST_NAME = 253

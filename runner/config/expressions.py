@@ -15,7 +15,9 @@ _ON_EVERY_CHILD = {
     *("multi_select_list", "multi_select_dict", "key_val_pair", "function_expression"),
     *("or_expression", "and_expression", "not_expression", "comparator"),
 }
-_ON_NO_CHILD = {"literal", "current", "identity", "expref"}
+_ON_NO_CHILD = {"literal", "expref"}
+_WHOLE = "@"
+"""In place of a key: the whole of the source is used."""
 
 
 def syntax_error(expression: str) -> str:
@@ -30,13 +32,20 @@ def syntax_error(expression: str) -> str:
 def foreign_keys(expression: str) -> list[str]:
     """The first keys that the expression asks for and no run has; they are always null."""
     parsed: Mapping[str, Any] = jmespath.compile(expression).parsed
-    return sorted({key for key in _first_keys(parsed) if key not in SOURCES})
+    return sorted({key for key in _first_keys(parsed) if key not in (*SOURCES, _WHOLE)})
+
+
+def uses_children(expression: str) -> bool:
+    """Whether what the expression yields may depend on the objects of the run's own."""
+    return not {"children", _WHOLE}.isdisjoint(_first_keys(jmespath.compile(expression).parsed))
 
 
 def _first_keys(node: Mapping[str, Any]) -> Iterator[str]:
     """The keys looked up in the source itself; the rest is looked up in what its left side yields."""
     if node["type"] == "field":
         yield node["value"]
+    elif node["type"] in ("current", "identity"):
+        yield _WHOLE
     elif node["type"] not in _ON_NO_CHILD:
         children = node["children"] if node["type"] in _ON_EVERY_CHILD else node["children"][:1]
         for child in children:

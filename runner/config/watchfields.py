@@ -30,7 +30,12 @@ WATCH_FIELDS = (
     WatchField("watchClusterScopedResources", "boolean", "false", "also cluster-scoped ones, by annotation"),
     WatchField("snakeCaseParameters", "boolean", "true", "turn spec keys into snake_case variables"),
     WatchField("watchAnnotationsChanges", "boolean", "false", "run when the annotations change, too"),
-    WatchField("markUnsafe", "boolean", "false", "never evaluate Jinja that a custom resource holds"),
+    WatchField(
+        "markUnsafe",
+        "boolean",
+        "false",
+        "a custom resource is data: Ansible evaluates no Jinja in it and takes no variable of its own from it",
+    ),
     WatchField("blacklist", "list of {group, version, kind}", "[]", "dependents that are not watched"),
     WatchField("selector", "label selector", "{}", "only custom resources with these labels"),
     WatchField("finalizer", "{name, playbook, role, vars}", "", "what runs before a custom resource is gone"),

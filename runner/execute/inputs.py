@@ -51,7 +51,8 @@ def _write_environment(directory: RunDirectory, run: Run, environment: Mapping[s
         "TMPDIR": str(directory.temporary),
     }
     write_private(env / "envvars", _compact(variables | of_all_runs(environment)))
-    write_private(env / "extravars", _compact(run.extra_vars))
+    # Ansible takes what its JSON reader refuses for YAML, in which nothing is unsafe; a tab first is JSON only
+    write_private(env / "extravars", "\t" + _compact(run.extra_vars))
     (env / "settings").unlink(missing_ok=True)  # the Go operator's would send the events to its socket
     if run.ansible_args:
         write_private(env / "cmdline", unquoted(run.ansible_args))

@@ -15,9 +15,21 @@ _WORDS = ("HTTP", "URL", "IP")
 _BREAKS = " _-"
 
 
-@lru_cache(maxsize=4096)
+LONGEST_REMEMBERED = 64
+"""Characters of a key whose name is remembered: keys are chosen by whoever writes a custom resource."""
+
+
 def to_snake(key: str) -> str:
     """The variable name for a key of a custom resource; an empty or blank key is returned as it is."""
+    return _remembered(key) if len(key) <= LONGEST_REMEMBERED else _named(key)
+
+
+@lru_cache(maxsize=4096)
+def _remembered(key: str) -> str:
+    return _named(key)
+
+
+def _named(key: str) -> str:
     text = _DIGITS_BETWEEN.sub(r"\1 \2 \3", key).strip(" ")
     if not text:
         return key

@@ -1,12 +1,13 @@
 """A custom resource as Ansible's extra vars: the names and values that existing roles rely on.
 
-Pure. The order of the parts, and which of them `markUnsafe` covers, is the Go operator's.
+Pure. The order of the parts, and which of them `markUnsafe` covers, is the Go operator's. What `markUnsafe`
+promises is more: neither the text of a resource nor the names that it chooses make Ansible do anything.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,34 +18,54 @@ from runner.watches import Watch
 Value = Any
 """Decoded JSON."""
 
+STEERING_PREFIXES = ("ansible_", "_ansible_")
+STEERING = frozenset(
+    {
+        "delegated_vars", "environment", "group_names", "groups", "hostvars", "inventory_dir", "inventory_file",
+        "inventory_hostname", "inventory_hostname_short", "omit", "play_hosts", "playbook_dir", "role_name",
+        "role_names", "role_path", "role_uuid", "vars",
+    }
+)  # fmt: skip
+"""Variables that Ansible itself sets or reads, e.g. to know how a host is reached, and as whom."""
+MARK_PREFIX = "__ansible_"
+"""How keys begin that Ansible's JSON reader takes for marks, of a value that is encrypted for example."""
+MOST_WARNINGS = 20
+MOST_KEYS = 5
+"""Named in one warning."""
+LONGEST_SHOWN = 80
+"""Characters of a key in a warning."""
+
 
 @dataclass(frozen=True, slots=True)
 class ExtraVars:
-    """`values` is what `-e` gets; `warnings` says which keys of the spec were shadowed by others."""
+    """`values` is what `-e` gets; `warnings` says which keys of the spec were shadowed by others or left out."""
 
     values: Mapping[str, Any]
     warnings: tuple[str, ...] = ()
 
 
 def extra_vars(body: Body, watch: Watch, *, finalizing: bool) -> ExtraVars:
-    """The extra vars of one run of `body`; on a deletion run the finalizer's vars are added. Later parts win."""
+    """The extra vars of one run of `body`; on a deletion run the finalizer's vars are added. Later parts win.
+
+    `body` is nested no deeper than `objects.LEVELS`, or it would not have been read.
+    """
     meta: Body = body.get("metadata") or {}
     spec = body.get("spec")
     spec = spec if isinstance(spec, Mapping) else {}
-    live = {"spec": {}, **body} if not watch.manage_status else body
-    mark = _unsafe if watch.mark_unsafe else _same
-    warnings: list[str] = []
     name = variable_name(watch.gvk)
-    values = {
-        **mark(_snake(spec, "spec", warnings) if watch.snake_case else spec),
-        "ansible_operator_meta": {"name": meta.get("name", ""), "namespace": meta.get("namespace", "")},
-        name: mark(live),
-        f"{name}_spec": mark(spec),
-        **watch.vars,
+    warnings: list[str] = []
+    parts = {
+        "spec": _snake(spec, "spec", warnings) if watch.snake_case else spec,
+        "meta": {"name": meta.get("name", ""), "namespace": meta.get("namespace", "")},
+        name: {"spec": {}, **body} if not watch.manage_status else body,
+        f"{name}_spec": spec,
     }
+    if watch.mark_unsafe:
+        parts = _harmless(parts, warnings)
+    values = {**parts.pop("spec"), "ansible_operator_meta": parts.pop("meta"), **parts, **watch.vars}
     if finalizing and watch.finalizer:
         values |= watch.finalizer.vars
-    return ExtraVars(values, tuple(warnings))
+    return ExtraVars(values, _few(warnings))
 
 
 def variable_name(gvk: GroupVersionKind) -> str:
@@ -52,11 +73,16 @@ def variable_name(gvk: GroupVersionKind) -> str:
     return f"_{gvk.group}_{gvk.kind.lower()}".replace(".", "_").replace("-", "_")
 
 
+def steers_ansible(variable: str) -> bool:
+    """Whether a variable of this name is Ansible's own: to set it is to say how, where and as whom tasks run."""
+    return variable in STEERING or variable.startswith(STEERING_PREFIXES)
+
+
 def _snake(value: Value, path: str, warnings: list[str]) -> Value:
     """`value` with every key of every map in snake case; of keys that meet, one is chosen and a warning added."""
     if isinstance(value, Mapping):
         chosen = _choose(value, path, warnings)
-        return {name: _snake(value[key], f"{path}.{key}", warnings) for name, key in chosen.items()}
+        return {name: _snake(value[key], f"{path}.{_shown(key)}", warnings) for name, key in chosen.items()}
     if isinstance(value, list | tuple):
         return [_snake(item, f"{path}[{place}]", warnings) for place, item in enumerate(value)]
     return value
@@ -70,24 +96,62 @@ def _choose(mapping: Body, path: str, warnings: list[str]) -> dict[str, str]:
     chosen = {name: name if name in keys else min(keys) for name, keys in sources.items()}
     for name, keys in sources.items():
         if len(keys) > 1:
-            every = " and ".join(f'"{key}"' for key in sorted(keys))
             warnings.append(
-                f'{path}: the keys {every} all become the variable "{name}"; "{chosen[name]}" gives it its value.'
+                f"{path}: the keys {_listed(keys)} all become the variable {_quoted(name)};"
+                f" {_quoted(chosen[name])} gives it its value."
                 " Rename the others, or set snakeCaseParameters: false in the watch"
             )
     return chosen
 
 
-def _unsafe(value: Value) -> Value:
-    """`value` with each string wrapped so that Ansible never renders Jinja in it; keys stay as they are."""
+def _harmless(parts: Mapping[str, Value], warnings: list[str]) -> dict[str, Value]:
+    """The parts with their strings marked unsafe, and without the names by which Ansible could be steered."""
+    steering = {name for name in parts["spec"] if steers_ansible(name)}
+    if steering:
+        warnings.append(
+            f"spec: {_listed(steering)} left out: with markUnsafe no custom resource sets variables that Ansible"
+            " itself acts on. Rename the keys"
+        )
+    spec = {name: value for name, value in parts["spec"].items() if name not in steering}
+    marks: set[str] = set()
+    harmless = {name: _unsafe(part, marks) for name, part in {**parts, "spec": spec}.items()}
+    # plain as in the Go operator: a custom resource's name cannot hold Jinja; that of a ClusterRole can
+    harmless["meta"] = {key: _unsafe(name, marks) if "{" in name else name for key, name in parts["meta"].items()}
+    if marks:
+        warnings.append(f"{_listed(marks)} left out: Ansible takes such keys for marks of its own. Rename them")
+    return harmless
+
+
+def _unsafe(value: Value, marks: set[str]) -> Value:
+    """`value` with each string wrapped so that Ansible never renders Jinja in it, without keys that are marks.
+
+    `marks` gets those. One that Ansible cannot read makes it take the file for YAML, where wrapping means nothing.
+    """
     if isinstance(value, str):
         return {"__ansible_unsafe": value}
     if isinstance(value, Mapping):
-        return {key: _unsafe(item) for key, item in value.items()}
+        found = [key for key in value if key.startswith(MARK_PREFIX)]
+        marks.update(found)
+        return {key: _unsafe(item, marks) for key, item in value.items() if not key.startswith(MARK_PREFIX)}
     if isinstance(value, list | tuple):
-        return [_unsafe(item) for item in value]
+        return [_unsafe(item, marks) for item in value]
     return value
 
 
-def _same(value: Value) -> Value:
-    return value
+def _few(warnings: list[str]) -> tuple[str, ...]:
+    more = len(warnings) - MOST_WARNINGS
+    return (*warnings[-MOST_WARNINGS:], *([f"spec: {more} more keys that meet"] if more > 0 else []))
+
+
+def _listed(keys: Iterable[str]) -> str:
+    listed = sorted(keys)
+    names = [_quoted(key) for key in listed[:MOST_KEYS]]
+    return " and ".join([*names, *([f"{len(listed) - MOST_KEYS} more"] if len(listed) > MOST_KEYS else [])])
+
+
+def _quoted(key: str) -> str:
+    return f'"{_shown(key)}"'
+
+
+def _shown(key: str) -> str:
+    return key if len(key) <= LONGEST_SHOWN else f"{key[:LONGEST_SHOWN]}…"

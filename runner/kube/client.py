@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Self, TypedDict, Unpack
 
 import aiohttp
+from multidict import CIMultiDict
 from yarl import URL
 
 from runner.errors import ApiError, NestedError, UnreachableError
@@ -214,7 +215,7 @@ class Client:
             return await self._session.request(
                 call.method,
                 call.url,
-                headers={"User-Agent": AGENT, **call.headers, **access.headers},
+                headers=_headers(call.headers, access.headers),
                 data=call.data,
                 timeout=call.timeout,
                 ssl=access.tls or True,
@@ -249,6 +250,20 @@ class Client:
                 )
         except (OSError, TimeoutError) as error:
             raise unreachable(error, self._base) from None
+
+
+def _headers(given: Mapping[str, str], login: Mapping[str, str]) -> CIMultiDict[str]:
+    """What was given, repeated ones kept (`Impersonate-Group`), and the credentials in place of any other."""
+    headers: CIMultiDict[str] = CIMultiDict()
+    spelled: dict[str, str] = {}
+    for name, value in given.items():
+        headers.add(
+            spelled.setdefault(name.lower(), name), value
+        )  # aiohttp keeps repeated ones of one spelling only
+    headers.setdefault("User-Agent", AGENT)
+    for name, value in login.items():
+        headers[name] = value
+    return headers
 
 
 def unreachable(error: BaseException, base: URL | str) -> UnreachableError:

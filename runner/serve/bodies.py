@@ -22,8 +22,9 @@ NOT_FORWARDED = frozenset({"authorization", "host", "expect", "accept-encoding"}
 
 
 def tokens(headers: Mapping[str, str], name: str) -> frozenset[str]:
-    """The comma-separated, case-insensitive words of a header."""
-    return frozenset(word.strip().lower() for word in headers.get(name, "").split(",") if word.strip())
+    """The comma-separated, case-insensitive words of a header, also where it is repeated."""
+    values = (value for given, value in headers.items() if given.lower() == name.lower())
+    return frozenset(word.strip().lower() for value in values for word in value.split(",") if word.strip())
 
 
 def media_type(headers: Mapping[str, str]) -> str:

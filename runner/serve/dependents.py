@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import structlog
@@ -23,7 +25,7 @@ OnDependent = Callable[[Owner, GroupVersionKind, Mechanism, str], None]
 """Told of (whose run it is, kind of the dependent, how it names its owner, the dependent's namespace or "")."""
 
 SMALL = 64 * 1024
-INJECTED = 8 * 1024 * 1024
+INJECTED = 4 * 1024 * 1024
 """Bodies up to this many bytes are injected; the API server itself refuses more than 3 MiB."""
 
 
@@ -47,7 +49,10 @@ class Dependents:
     async def outgoing(
         self, request: web.BaseRequest, target: Target | None, owner: Owner, headers: CIMultiDict[str]
     ) -> bodies.Data:
-        """The body to send on, with the owner in it where it belongs; `headers` are changed to fit it."""
+        """The body to send on, with the owner in it where it belongs; `headers` are changed to fit it.
+
+        Raises BodyError for one that cannot be read well enough to put the owner in.
+        """
         if not request.body_exists:
             return None
         resource = await self._owned_resource(request, target, owner)
@@ -56,7 +61,7 @@ class Dependents:
         raw, complete = await bodies.read_up_to(request.content, INJECTED)
         if not complete:
             return bodies.rejoined(raw, request.content)
-        return self._injected(raw, target, resource, owner, headers)
+        return await self._injected(raw, target, resource, owner, headers)
 
     async def recognise(self, body: dict[str, Any], target: Target, owner: Owner) -> None:
         """Tell of an object that names an owner of the requester's kind, e.g. after the operator was restarted."""
@@ -80,8 +85,6 @@ class Dependents:
     ) -> Resource | None:
         if target is None or not ownership.may_inject(request.method, target) or not self._wanted(owner):
             return None
-        if hdrs.CONTENT_ENCODING in request.headers:
-            return None
         return await self._lookup(target)
 
     async def _lookup(self, target: Target) -> Resource | None:
@@ -93,11 +96,12 @@ class Dependents:
             return None
         return resource if resource is not None and ownership.ownable(resource) else None
 
-    def _injected(
+    async def _injected(
         self, raw: bytes, target: Target, resource: Resource, owner: Owner, headers: CIMultiDict[str]
     ) -> bytes:
         content_type = bodies.media_type(headers)
-        made = injected(raw, content_type, target, owner, namespaced=resource.namespaced)
+        inject = partial(injected, raw, content_type, target, owner, namespaced=resource.namespaced)
+        made = await asyncio.to_thread(inject) if content_type in ownership.YAML_TYPES else inject()
         if made is None:
             log.info("object passed without its owner", kind=resource.gvk.kind, content_type=content_type)
             return raw

@@ -11,12 +11,16 @@ import hmac
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol
 
-from runner.objects import Owner
+import structlog
+
+from runner.objects import GroupVersionKind, Owner
 from runner.serve.kubeconfig import basic, render, user_of
+
+log = structlog.get_logger(__name__)
 
 
 class Connection(Protocol):
@@ -25,41 +29,81 @@ class Connection(Protocol):
     def abort(self) -> None: ...
 
 
+KEPT = 8 * 1024 * 1024
+"""Bytes of a run's own objects that are kept, as they were answered."""
+
+
 @dataclass(slots=True)
 class Counts:
-    """What a run asked for: answered reads, successful writes, and its own objects as they were answered last."""
+    """What a run asked for: answered reads and successful writes."""
 
     reads: int = 0
     writes: int = 0
-    children: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+class Children:
+    """The objects of one run's own: which it wrote, or read and is named by as their owner."""
+
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
+        self._kept: dict[str, tuple[int, dict[str, Any]]] = {}
+        self._size = 0
+
+    def bodies(self) -> tuple[dict[str, Any], ...]:
+        return tuple(body for _, body in self._kept.values())
+
+    def saw(self, method: str, body: object, size: int) -> None:
+        meta = body.get("metadata") if isinstance(body, dict) else None
+        uid = meta.get("uid") if isinstance(meta, dict) else None
+        if not isinstance(body, dict) or not isinstance(meta, dict) or not isinstance(uid, str):
+            return
+        if uid == self._owner.uid or (method == "GET" and not self._owns(meta)):
+            return
+        self._size -= self._kept.pop(uid, (0, {}))[0]
+        if method == "DELETE":
+            return
+        if self._size + size > KEPT:
+            log.warning("object of a run left out of `children`: there are too many", kept=len(self._kept))
+            return
+        rest = {name: value for name, value in meta.items() if name != "managedFields"}
+        self._kept[uid] = size, {**body, "metadata": rest}
+        self._size += size
+
+    def _owns(self, meta: dict[str, Any]) -> bool:
+        refs = meta.get("ownerReferences")
+        return isinstance(refs, list) and any(
+            isinstance(ref, dict) and ref.get("uid") == self._owner.uid for ref in refs
+        )
 
 
 class Grant:
     """A run's permission to pass, for as long as the context is open; `kubeconfig` is the text to hand to it."""
 
-    def __init__(self, owner: Owner, kubeconfig: str, tokens: tuple[bytes, ...], grants: set[Grant]) -> None:
+    def __init__(
+        self,
+        owner: Owner,
+        kubeconfig: str,
+        tokens: tuple[bytes, ...],
+        grants: set[Grant],
+        children: Children | None,
+    ) -> None:
         self.owner = owner
         self.kubeconfig = kubeconfig
         self.counts = Counts()
+        self._children = children
         self._tokens = tokens
         self._grants = grants
         self._open: dict[asyncio.Task[object], Connection] = {}
 
     @property
     def children(self) -> tuple[dict[str, Any], ...]:
-        """The objects of its own that the run wrote or read, as the API server last answered them."""
-        return tuple(self.counts.children.values())
+        """The objects of its own that the run wrote or read, as last answered; none where nobody wants them."""
+        return self._children.bodies() if self._children is not None else ()
 
-    def saw(self, method: str, body: object) -> None:
-        """Take note of an answer about one object, if it is one of the run's own."""
-        meta = body.get("metadata") if isinstance(body, dict) else None
-        if not isinstance(body, dict) or not isinstance(meta, dict) or meta.get("uid") in (None, self.owner.uid):
-            return
-        if method == "DELETE":
-            self.counts.children.pop(meta["uid"], None)
-        elif method != "GET" or any(ref.get("uid") == self.owner.uid for ref in meta.get("ownerReferences") or ()):
-            rest = {name: value for name, value in meta.items() if name != "managedFields"}
-            self.counts.children[meta["uid"]] = {**body, "metadata": rest}
+    def saw(self, method: str, body: object, size: int) -> None:
+        """Take note of an answer of so many bytes about one object, if it is one of the run's own."""
+        if self._children is not None:
+            self._children.saw(method, body, size)
 
     def __enter__(self) -> Grant:
         self._grants.add(self)
@@ -92,10 +136,14 @@ class Grant:
 
 
 class Grants:
-    """All grants of one proxy. `port` says where the proxy listens; it is asked when a grant is issued."""
+    """All grants of one proxy. `port` says where it listens, `keeps` of which owners' runs objects are kept.
 
-    def __init__(self, port: Callable[[], int]) -> None:
+    Both are asked when a grant is issued.
+    """
+
+    def __init__(self, port: Callable[[], int], keeps: Callable[[GroupVersionKind], bool]) -> None:
         self._port = port
+        self._keeps = keeps
         self._key = secrets.token_bytes(32)
         self._alive: set[Grant] = set()
         self._fenced = False
@@ -107,7 +155,7 @@ class Grants:
         text = render(owner, self._port(), owner_secret=owner_secret, run_secret=run_secret)
         user = user_of(owner)
         tokens = tuple(basic(user, secret).encode() for secret in (run_secret, owner_secret))
-        return Grant(owner, text, tokens, self._alive)
+        return Grant(owner, text, tokens, self._alive, Children(owner) if self._keeps(owner.gvk) else None)
 
     def find(self, authorization: str | None) -> Grant | None:
         """The living grant that an Authorization header belongs to."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from runner.errors import BodyError
 from runner.objects import GroupVersionKind, Owner
 from runner.serve.target import Target
 from runner.serve.upstream import Resource
@@ -23,6 +24,13 @@ MARKERS = (b'"ownerReferences"', f'"{PRIMARY_TYPE}"'.encode())
 JSON_TYPES = frozenset({"", "application/json"})
 """The API server takes a body without a content type for JSON."""
 YAML_TYPES = frozenset({"application/yaml", "application/x-yaml", "text/yaml"})
+
+MOST_WRITTEN = 4 * 1024 * 1024
+"""Characters, about, that the aliases of a YAML body may come to; etcd refuses far smaller objects."""
+TOO_MUCH = f"the aliases of this YAML stand for more than {MOST_WRITTEN >> 20} MiB: write less, or send JSON"
+TOO_DEEP = (
+    "this object has too many levels of maps and lists for the proxy to put its owner into it: make it flatter"
+)
 
 
 class Mechanism(StrEnum):
@@ -89,6 +97,8 @@ def type_text(gvk: GroupVersionKind) -> str:
 
 def named_by(body: dict[str, Any], owner: Owner) -> Mechanism | None:
     """How an object names an owner of this kind, if it does: a dependent from before a restart shows itself so."""
+    if not _well_formed(body):
+        return None
     meta = body.get("metadata") or {}
     for ref in meta.get("ownerReferences") or ():
         if (ref.get("apiVersion"), ref.get("kind")) == (owner.gvk.api_version, owner.gvk.kind):
@@ -99,22 +109,41 @@ def named_by(body: dict[str, Any], owner: Owner) -> Mechanism | None:
 
 
 def decode(raw: bytes, content_type: str) -> dict[str, Any] | None:
-    """The object in a request body; None for what is no JSON or YAML object and must go on untouched."""
+    """The object in a request body; None for what the API server refuses anyway and must go on untouched.
+
+    Raises BodyError for what it might read though we cannot: nothing goes on without its owner.
+    """
     try:
         if content_type in JSON_TYPES:
-            body = json.loads(raw)
+            body = _json(raw)
         elif content_type in YAML_TYPES:
             body = yaml.load(raw, Loader=_PlainLoader)  # noqa: S506  (a SafeLoader with fewer types)
         else:
             return None
-    except (ValueError, yaml.YAMLError, RecursionError):
-        return None
+    except RecursionError:
+        raise BodyError(TOO_DEEP) from None
+    except (yaml.YAMLError, ValueError, TypeError) as error:  # the latter two: of dates and keys that Python lacks
+        raise BodyError(f"this YAML cannot be read: {error}") from None
     return body if isinstance(body, dict) and _well_formed(body) else None
 
 
+def _json(raw: bytes) -> Any:  # noqa: ANN401  (any JSON value)
+    """None for what is not JSON. Bytes that are no UTF-8 become U+FFFD, as in the API server."""
+    try:
+        return json.loads(raw.decode(errors="replace"))
+    except ValueError:
+        return None
+
+
 def encode(body: dict[str, Any]) -> bytes:
-    """Compact JSON. Raises ValueError or TypeError for what JSON cannot say (a number out of range)."""
-    return json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
+    """Compact JSON.
+
+    Raises ValueError or TypeError for what JSON cannot say (a number out of range), BodyError for too many levels.
+    """
+    try:
+        return json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
+    except RecursionError:
+        raise BodyError(TOO_DEEP) from None
 
 
 def _well_formed(body: dict[str, Any]) -> bool:
@@ -126,8 +155,39 @@ def _well_formed(body: dict[str, Any]) -> bool:
     return isinstance(refs, list) and all(isinstance(ref, dict) for ref in refs)
 
 
+_TEXT = "tag:yaml.org,2002:str"
+_NUMBERS = frozenset({"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"})
+
+
 class _PlainLoader(yaml.SafeLoader):
-    """Dates stay text, as JSON has none and the API server's own YAML reader leaves them."""
+    """Dates stay text, as JSON has none and the API server's own YAML reader leaves them.
+
+    Raises BodyError where aliases make much of little: written out as JSON, each is a copy of what it stands for.
+    """
+
+    def __init__(self, stream: bytes) -> None:
+        super().__init__(stream)
+        self._written = 0
+        self._sizes: dict[yaml.Node, int] = {}
+
+    def resolve(self, kind: type[yaml.Node], value: str | None, implicit: Any) -> str:  # noqa: ANN401  (as the library)
+        """Without base 60: what a YAML of today writes as 12:30 is text."""
+        tag: str = super().resolve(kind, value, implicit)  # type: ignore[no-untyped-call]
+        return _TEXT if tag in _NUMBERS and ":" in (value or "") else tag
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:  # noqa: ANN401  (as the library)
+        alias, before = self.check_event(yaml.AliasEvent), self._written
+        node = super().compose_node(parent, index)
+        if node is None:
+            return None
+        if alias:
+            self._written += self._sizes.get(node, MOST_WRITTEN + 1)  # unknown: it stands within itself
+            if self._written > MOST_WRITTEN:
+                raise BodyError(TOO_MUCH)
+        else:
+            self._written += len(node.value) + 1 if isinstance(node, yaml.ScalarNode) else 1
+            self._sizes[node] = self._written - before
+        return node
 
 
 _PlainLoader.yaml_implicit_resolvers = {

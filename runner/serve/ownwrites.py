@@ -63,19 +63,25 @@ def written(method: str, body: object) -> list[tuple[str, str]]:
     A deletion is told by a Status with `details.uid`, by the object, or by a list of them; an object whose last
     finalizer was just removed is gone as well.
     """
-    if not isinstance(body, dict):
-        return []
-    if body.get("kind") == "Status":
-        uid = (body.get("details") or {}).get("uid")
-        return [(uid, GONE)] if uid and method == "DELETE" else []
-    if isinstance(body.get("items"), list) and "uid" not in (body.get("metadata") or {}):
-        return [pair for item in body["items"] for pair in written(method, item)]
-    return _versions(method, body.get("metadata") or {})
+    if isinstance(body, dict) and body.get("kind") == "Status":
+        uid = _member(body, "details").get("uid")
+        return [(uid, GONE)] if uid and isinstance(uid, str) and method == "DELETE" else []
+    items = body.get("items") if isinstance(body, dict) else None
+    if isinstance(items, list) and "uid" not in _member(body, "metadata"):
+        return [pair for item in items for pair in _versions(method, item)]
+    return _versions(method, body)
 
 
-def _versions(method: str, meta: dict[str, Any]) -> list[tuple[str, str]]:
+def _versions(method: str, body: object) -> list[tuple[str, str]]:
+    meta = _member(body, "metadata")
     uid, version = meta.get("uid"), meta.get("resourceVersion")
-    if not uid:
+    if not uid or not isinstance(uid, str):
         return []
     gone = method == "DELETE" or (meta.get("deletionTimestamp") and not meta.get("finalizers"))
-    return [(uid, each) for each in (version, GONE if gone else None) if each is not None]
+    return [(uid, each) for each in (version, GONE if gone else None) if isinstance(each, str)]
+
+
+def _member(body: object, name: str) -> dict[str, Any]:
+    """A map within what may be anything, or an empty one: aggregated API servers answer as they like."""
+    found = body.get(name) if isinstance(body, dict) else None
+    return found if isinstance(found, dict) else {}

@@ -15,7 +15,7 @@ import aiohttp
 import structlog
 from aiohttp import web
 
-from runner.errors import KubeError
+from runner.errors import BodyError, KubeError
 from runner.metrics import Metrics
 from runner.objects import GroupVersionKind, Owner
 from runner.serve import bodies
@@ -23,7 +23,7 @@ from runner.serve.dependents import Dependents, OnDependent
 from runner.serve.grants import Grant, Grants
 from runner.serve.listen import loopback
 from runner.serve.ownwrites import OwnWrites, written
-from runner.serve.target import STREAMS, Target, parse_target
+from runner.serve.target import STREAMS, Target, forwardable, parse_target
 from runner.serve.upgrades import is_upgrade, upgrade
 from runner.serve.upstream import Resources, Upstream
 
@@ -43,6 +43,7 @@ class Proxy:
 
     `inject` off: owners are not put in and dependents not told of. `watched` may exclude owner kinds from both.
     `on_dependent` is called once per owner kind, dependent kind, mechanism and namespace; it must not block.
+    Of runs for the kinds that `keeps_children` names, a grant keeps the objects of the run's own.
     Nothing passes while `leading` denies it, which is asked at each request.
     """
 
@@ -57,13 +58,14 @@ class Proxy:
         on_dependent: OnDependent = lambda *_: None,
         metrics: Metrics | None = None,
         leading: Callable[[], bool] = lambda: True,
+        keeps_children: Callable[[GroupVersionKind], bool] = lambda _: True,
     ) -> None:
         self.port = port
         self._leading = leading
         self._client = client
         self._dependents = Dependents(discovery, on_dependent, inject=inject, watched=watched)
         self._metrics = metrics
-        self._grants = Grants(lambda: self.port)
+        self._grants = Grants(lambda: self.port, keeps_children)
         self._own = OwnWrites()
         self._server: web.ServerRunner | None = None
 
@@ -123,20 +125,26 @@ class Proxy:
         return response
 
     async def _pass(self, request: web.BaseRequest, grant: Grant) -> web.StreamResponse:
+        if not forwardable(request.raw_path):
+            return bodies.status_response(
+                400, "BadRequest", "the request must name a path, percent-encoded and without a fragment"
+            )
+        target = parse_target(request.raw_path)
         try:
-            if is_upgrade(request.headers):
+            if is_upgrade(request.headers) and _may_upgrade(request.method, target):
                 return await upgrade(self._client, request)
-            return await self._forward(request, grant)
+            return await self._forward(request, target, grant)
+        except BodyError as error:
+            return bodies.status_response(400, "BadRequest", str(error))
         except WEATHER as error:
             log.warning(
                 "request of a run not answered", method=request.method, path=request.path, error=str(error)
             )
             return bodies.status_response(502, "BadGateway", f"the API server cannot be reached: {error}")
 
-    async def _forward(self, request: web.BaseRequest, grant: Grant) -> web.StreamResponse:
+    async def _forward(self, request: web.BaseRequest, target: Target | None, grant: Grant) -> web.StreamResponse:
         if request.headers.get("Expect", "").lower() == "100-continue":
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        target = parse_target(request.raw_path)
         headers = bodies.request_headers(request.headers)
         data = await self._dependents.outgoing(request, target, grant.owner, headers)
         with self._noted(request.method):
@@ -173,9 +181,14 @@ class Proxy:
             grant.counts.writes += 1
             for uid, version in written(method, body):
                 self._own.add(uid, version)
-        grant.saw(method, body)
+        grant.saw(method, body, len(raw))
         if isinstance(body, dict) and method != "DELETE":
             await self._dependents.recognise(body, target, grant.owner)
+
+
+def _may_upgrade(method: str, target: Target | None) -> bool:
+    """Not a write to an object: the API server performs it, upgrade or not, and nobody would look at it."""
+    return method not in WRITES or target is None or target.subresource in STREAMS
 
 
 def _worth_a_look(method: str, target: Target, upstream: aiohttp.ClientResponse) -> bool:

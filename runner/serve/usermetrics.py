@@ -1,7 +1,7 @@
 """The user metrics API: what runs report becomes metrics of the operator.
 
-Rules and texts are those of the Go operator, with two differences: a gauge can be set to 0, and a name that one of
-the operator's own metrics has is refused.
+Rules and texts are those of the Go operator, with these differences: a gauge can be set to 0, a name that one of
+the operator's own metrics has is refused, and so are too many and too long ones.
 """
 
 from __future__ import annotations
@@ -19,6 +19,11 @@ from prometheus_client.metrics_core import Metric
 from runner.errors import MetricError
 from runner.metrics import GO_BUCKETS
 from runner.serve.health import Listener
+
+MOST_METRICS = 1000
+LONGEST_NAME = 256
+LONGEST_DESCRIPTION = 4096
+"""Characters. Every metric is kept until the operator ends, and sent at each scrape."""
 
 _FIELDS: Mapping[str, Mapping[str, type]] = {
     "counter": {"increment": bool, "add": float},
@@ -89,6 +94,7 @@ class UserMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
         self._known: dict[str, _Counter | Gauge | Histogram | Summary] = {}
+        self._others: frozenset[str] | None = None
 
     def record(self, request: Request) -> None:
         """Raises MetricError for a change that is not possible, and for a name that is not to be had."""
@@ -111,8 +117,16 @@ class UserMetrics:
 
     def _registered(self, request: Request) -> _Counter | Gauge | Histogram | Summary:
         name, help_text = request.name, request.description
+        if len(self._known) >= MOST_METRICS:
+            raise MetricError(f"there are {MOST_METRICS} metrics already, which is the most: use fewer names")
+        if len(name) > LONGEST_NAME or len(help_text) > LONGEST_DESCRIPTION:
+            raise MetricError(
+                f"a name has at most {LONGEST_NAME} characters, a description {LONGEST_DESCRIPTION}: shorten them"
+            )
+        if self._others is None:
+            self._others = _names_on(self._registry)
         try:
-            if name in self._taken():
+            if name in self._others:
                 raise MetricError(f"{name} is the name of another metric: choose another name")
             metric: _Counter | Gauge | Histogram | Summary
             match request.kind:
@@ -130,11 +144,12 @@ class UserMetrics:
         self._known[name] = metric
         return metric
 
-    def _taken(self) -> set[str]:
-        """Every name on /metrics: not all collectors tell the registry theirs."""
-        families = list(self._registry.collect())
-        named = {family.name for family in families if family.type != "counter"}
-        return named | {sample.name for family in families for sample in family.samples}
+
+def _names_on(registry: CollectorRegistry) -> frozenset[str]:
+    """The names of the operator's own metrics: not all collectors tell the registry theirs."""
+    families = list(registry.collect())
+    named = {family.name for family in families if family.type != "counter"}
+    return frozenset(named | {sample.name for family in families for sample in family.samples})
 
 
 class _Counter:
@@ -195,6 +210,8 @@ def _decoded(body: bytes) -> Any:  # noqa: ANN401  (any JSON value)
         return json.loads(body, parse_constant=_no_number)
     except ValueError as error:
         raise MetricError(f"the request is not JSON: {error}") from error
+    except RecursionError:
+        raise MetricError("the request has too many levels") from None
 
 
 def _no_number(text: str) -> NoReturn:

@@ -11,9 +11,14 @@ from runner.validate import crds, dependencies, manifests, rbac, requirements
 from runner.validate.content import Reader
 from runner.validate.crds import Watched
 from runner.validate.documents import shown
-from runner.validate.findings import Finding, Severity, of_problem
+from runner.validate.findings import Finding, Severity, of_problem, warning
 from runner.validate.places import IMAGE_HOME, find_places
 from runner.validate.redirects import redirects
+
+TRUSTING = (
+    "whoever may write such a resource can run commands as the operator: Jinja in it is evaluated, and a key such"
+    " as ansibleConnection says how tasks are run. Set `markUnsafe: true`, unless all of them may do that"
+)
 
 
 def validate(project: Path, watches_file: Path, environment: Mapping[str, str]) -> list[Finding]:
@@ -32,16 +37,18 @@ def validate(project: Path, watches_file: Path, environment: Mapping[str, str]) 
         if watch.gvk.version and watch.gvk.kind
     ]
     findings = {
-        *_of_watches(reading),
+        *_of_watches(reading, watched),
         *_of_content(watched, project, environment),
         *_of_manifests(watched, project),
     }
     return sorted(findings)
 
 
-def _of_watches(reading: Reading) -> list[Finding]:
+def _of_watches(reading: Reading, watched: list[Watched]) -> list[Finding]:
     fatal = [of_problem(problem) for problem in reading.fatal]
-    return fatal + [of_problem(problem, Severity.WARNING) for problem in reading.harmless]
+    harmless = [of_problem(problem, Severity.WARNING) for problem in reading.harmless]
+    trusting = [item for item in watched if not item.watch.mark_unsafe]
+    return [*fatal, *harmless, *(warning(item.file, item.line, "markUnsafe", TRUSTING) for item in trusting)]
 
 
 def _of_content(watched: list[Watched], project: Path, environment: Mapping[str, str]) -> list[Finding]:

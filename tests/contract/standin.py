@@ -11,6 +11,7 @@ from typing import Any
 import aiohttp
 import yaml
 from aiohttp import web
+from multidict import CIMultiDict
 from yarl import URL
 
 from runner.objects import GroupVersionKind, Owner
@@ -71,7 +72,7 @@ class BareClient:
         return self._session.request(
             method,
             URL(self.base_url + path_and_query, encoded=True),
-            headers={**headers, "Authorization": "Bearer operator"},
+            headers=CIMultiDict([*headers.items(), ("Authorization", "Bearer operator")]),
             data=data,
             allow_redirects=False,
         )

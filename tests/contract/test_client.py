@@ -18,6 +18,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from multidict import CIMultiDict
 
 from runner.errors import (
     ApiError,
@@ -74,6 +75,20 @@ async def test_sends_the_token_and_says_who_it_is(server: ApiServer, client: Cli
     assert asked.headers["Authorization"] == f"Bearer {SECRET}"
     assert asked.headers["User-Agent"] == "ansible-operator"
     assert asked.query == {"a": "b"}
+
+
+async def test_headers_that_are_repeated_are_sent_repeated_and_its_own_credentials_alone(
+    server: ApiServer, client: Client
+) -> None:
+    server.on("get", PATH, Reply({}))
+    groups = [("Impersonate-Group", "one"), ("impersonate-group", "two")]
+    given = CIMultiDict([*groups, ("authorization", "Bearer x"), ("User-Agent", "role")])
+    async with client.open("GET", PATH, headers=given) as answer:
+        await answer.read()
+    headers = CIMultiDict(server.asked[0].headers.items())
+    assert headers.getall("Impersonate-Group") == ["one", "two"]
+    assert headers.getall("Authorization") == [f"Bearer {SECRET}"]
+    assert headers.getall("User-Agent") == ["role"]
 
 
 async def test_writes_carry_the_field_manager_and_their_content_type(server: ApiServer, client: Client) -> None:

@@ -14,7 +14,7 @@ from runner.errors import ApiError, ConflictError, KindAbsentError, NestedError,
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery
 from runner.kube.objects_api import STATUS_AGE, ObjectsApi
-from runner.objects import GroupVersionKind, ObjectKey
+from runner.objects import LEVELS, GroupVersionKind, ObjectKey
 from tests.fixtures.apiserver import ApiServer, Reply, failure, serves, serving, thing
 from tests.fixtures.kubeclock import FakeClock
 
@@ -136,7 +136,7 @@ async def test_a_status_subresource_that_is_removed_is_noticed_when_its_kind_is_
     assert not await objects.has_status(KEY)
 
 
-@pytest.mark.parametrize("levels", [201, 2_000])
+@pytest.mark.parametrize("levels", [LEVELS + 1, 2_000])
 async def test_an_object_that_is_nested_too_deeply_is_told_with_what_can_be_read_of_it(
     scene: Scene, levels: int
 ) -> None:
@@ -145,7 +145,7 @@ async def test_an_object_that_is_nested_too_deeply_is_told_with_what_can_be_read
     whole = {**thing("a", managedFields=fields), "status": status, "spec": "DEEP"}
     deep = b'{"a":' * levels + b"1" + b"}" * levels
     scene.server.on("get", PATH, Reply(json.dumps(whole).encode().replace(b'"DEEP"', deep)))
-    with pytest.raises(NestedError, match=r"^spec is nested deeper than 200 levels: make it flatter$") as caught:
+    with pytest.raises(NestedError, match=r"^spec is nested deeper than 128 levels: make it flatter$") as caught:
         await ObjectsApi(scene.client, scene.discovery).get(KEY)
     assert caught.value.fields == ("spec",)
     assert caught.value.body == {**thing("a"), "status": status}

@@ -46,6 +46,25 @@ async def test_only_end_to_end_headers_pass_and_the_credentials_are_the_operator
     assert not {"X-Hop", "TE"} & set(seen)
 
 
+async def test_each_connection_header_tells_what_stays_behind(bench: Bench) -> None:
+    headers = [("Connection", "X-One"), ("Connection", "X-Two"), ("X-One", "1"), ("X-Two", "2"), ("X-Three", "3")]
+    with bench.proxy.grant(OWNER) as grant:
+        given = CIMultiDict([*headers, *bench.headers(grant).items()])
+        async with bench.session.get(bench.url + PATH, headers=given) as answer:
+            assert answer.status == 200
+    assert {"X-One", "X-Two", "X-Three"} & set(bench.seen[0].headers) == {"X-Three"}
+
+
+async def test_headers_that_are_repeated_arrive_repeated_and_in_order(bench: Bench) -> None:
+    groups = [("Impersonate-User", "a"), ("Impersonate-Group", "one"), ("Impersonate-Group", "two")]
+    with bench.proxy.grant(OWNER) as grant:
+        headers = CIMultiDict([*groups, *bench.headers(grant).items()])
+        async with bench.session.get(bench.url + PATH, headers=headers) as answer:
+            assert answer.status == 200
+    assert bench.seen[0].headers.getall("Impersonate-Group") == ["one", "two"]
+    assert bench.seen[0].headers.getall("Authorization") == ["Bearer operator"]
+
+
 @pytest.mark.parametrize("status", [200, 201, 204, 302, 304, 404, 409, 410, 422, 429, 500, 503])
 async def test_answers_pass_unchanged(bench: Bench, status: int) -> None:
     body = b"" if status in {204, 304} else b'{"kind": "Status",  "code": 1}\n'

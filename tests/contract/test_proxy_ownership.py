@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -59,7 +60,7 @@ async def test_a_yaml_body_is_injected_and_goes_on_as_json(bench: Bench) -> None
         ("POST", "/api/v1/namespaces/shop/pods/p/eviction", "application/json", b'{"kind": "Eviction"}'),
         ("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", "application/json", b'{"kind": "S"}'),
         ("POST", "/apis/nobody.knows/v1/namespaces/shop/things", "application/json", b'{"kind": "Thing"}'),
-        ("POST", SHOP, "application/vnd.kubernetes.protobuf", b"k8s\x00\x01"),
+        ("POST", SHOP, "application/vnd.kubernetes.protobuf", b"no protobuf"),
         ("POST", SHOP, "application/json", b'{"kind": "ConfigMap", '),
         ("POST", SHOP, "application/json", b'["no object"]'),
         ("POST", SHOP, "application/json", b'{"metadata": {"ownerReferences": "odd"}}'),
@@ -140,3 +141,61 @@ def answering(body: dict[str, Any]) -> standin.Answer:
         return web.json_response(body)
 
     return answer
+
+
+@pytest.mark.parametrize(
+    ("path", "headers"),
+    [
+        ("/api/v1/namespaces%2Fshop%2Fconfigmaps", {}),
+        ("/%61pi/v1/namespaces/shop/config%6Daps/", {}),
+        (SHOP, {"Content-Encoding": "gzip"}),  # which the API server ignores
+        (SHOP, {"Connection": "Upgrade", "Upgrade": "websocket"}),
+        (SHOP + "?dryRun=%zz", {}),
+    ],
+)
+async def test_a_creation_in_disguise_gets_its_owner(bench: Bench, path: str, headers: dict[str, str]) -> None:
+    await raw_post(bench, path, json.dumps(BODY).encode(), headers)
+    assert json.loads(bench.bodies[0])["metadata"]["ownerReferences"] == [REFERENCE]
+    assert bench.seen[0].raw_path == path
+    assert bench.proxy.own_write("u1", "7")
+
+
+@pytest.mark.parametrize("path", [SHOP + "#x", "http://elsewhere" + SHOP, "*"])
+async def test_a_request_that_would_arrive_as_another_is_refused(bench: Bench, path: str) -> None:
+    status = await raw_post(bench, path, json.dumps(BODY).encode())
+    assert (status, bench.seen) == (400, [])
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "why"),
+    [
+        (b'{"spec": ' + b"[" * 50_000 + b"]" * 50_000 + b"}", "application/json", "too many levels"),
+        (
+            b"a: &a [x, x]\nb: &b [" + b"*a, " * 5000 + b"]\nc: [" + b"*b, " * 5000 + b"]",
+            "application/yaml",
+            "aliases",
+        ),
+        (b"kind: ConfigMap\n---\nkind: Other", "application/yaml", "cannot be read"),
+        (b"k8s\x00\x01", "application/vnd.kubernetes.protobuf", "protobuf"),
+    ],
+)
+async def test_what_cannot_be_given_its_owner_is_refused_with_the_reason(
+    bench: Bench, body: bytes, content_type: str, why: str
+) -> None:
+    with bench.proxy.grant(OWNER) as grant:
+        reply = await bench.ask("POST", SHOP, grant, data=body, headers={"Content-Type": content_type})
+    status = json.loads(reply.body)
+    assert (reply.status, status["reason"], bench.seen) == (400, "BadRequest", [])
+    assert why in status["message"]
+
+
+async def raw_post(bench: Bench, target: str, body: bytes, headers: dict[str, str] | None = None) -> int:
+    """The status of a request whose target no client library has put in order."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", bench.proxy.port)
+    with bench.proxy.grant(OWNER) as grant:
+        every = {"Host": "x", "Content-Length": str(len(body)), **bench.headers(grant), **(headers or {})}
+        head = "".join(f"{name}: {value}\r\n" for name, value in every.items())
+        writer.write(f"POST {target} HTTP/1.1\r\n{head}\r\n".encode() + body)
+        line = await asyncio.wait_for(reader.readline(), 10)
+    writer.close()
+    return int(line.split()[1])

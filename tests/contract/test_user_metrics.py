@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
 import pytest
-from prometheus_client import generate_latest
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.metrics_core import Metric
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
 
-from runner.errors import ListenError
+from runner.errors import ListenError, MetricError
 from runner.metrics import Metrics
-from runner.serve.usermetrics import listener
+from runner.serve.usermetrics import (
+    LONGEST_DESCRIPTION,
+    LONGEST_NAME,
+    MOST_METRICS,
+    Request,
+    UserMetrics,
+    listener,
+    parse,
+)
 
 Answer = tuple[int, str]
 
@@ -223,3 +238,79 @@ async def test_a_port_in_use_is_named_with_the_flag_that_changes_it(operator: Op
     address = operator.url.removeprefix("http://")
     with pytest.raises(ListenError, match=f"{address}: .*--user-metrics-bind-address"):
         await listener(address, Metrics().registry).start()
+
+
+async def test_names_beyond_the_most_are_refused_and_the_others_go_on(operator: Operator) -> None:
+    for number in range(MOST_METRICS):
+        assert await operator.report("counter", {"increment": True}, name=f"user_{number}") == (200, "")
+
+    status, text = await operator.report("gauge", {"set": 1}, name="one_more")
+    assert (status, text) == (400, "there are 1000 metrics already, which is the most: use fewer names\n")
+    assert await operator.report("counter", {"increment": True}, name="user_7") == (200, "")
+    assert operator.value("user_7") == 2.0
+
+
+@pytest.mark.parametrize(
+    ("name", "description"), [("n" * (LONGEST_NAME + 1), ""), ("name", "d" * (LONGEST_DESCRIPTION + 1))]
+)
+async def test_what_is_too_long_is_refused(operator: Operator, name: str, description: str) -> None:
+    status, text = await operator.post({"name": name, "description": description, "counter": {"add": 1}})
+    assert (status, text) == (400, "a name has at most 256 characters, a description 4096: shorten them\n")
+    assert operator.value(name) is None
+
+
+def test_a_new_name_costs_the_same_however_many_there_are() -> None:
+    collected = 0
+
+    class Counting(Collector):
+        def collect(self) -> list[Metric]:
+            nonlocal collected
+            collected += 1
+            return []
+
+    registry = Metrics().registry
+    registry.register(Counting())
+    known = UserMetrics(registry)
+    before = collected
+    for number in range(MOST_METRICS):
+        known.record(Request(f"user_{number}", "", "histogram", {"observe": 1.0}))
+
+    assert collected - before == 1
+
+
+async def test_a_request_of_too_many_levels_is_refused(operator: Operator) -> None:
+    assert await operator.post("[" * 100_000) == (400, "the request has too many levels\n")
+
+
+FIELDS = st.sampled_from(["name", "Name", "description", "counter", "gauge", "HISTOGRAM", "summary", "add", "set"])
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(FIELDS | st.sampled_from(["observe", "increment"]), inner),
+    max_leaves=10,
+)
+NAMES = st.text() | st.sampled_from(["a", "a_sum", "a_total", "a_bucket", "a_created", "b"])
+REQUESTS = st.builds(
+    lambda name, kind, change: {"name": name, kind: change},
+    NAMES,
+    st.sampled_from(["counter", "gauge", "histogram", "summary"]),
+    st.dictionaries(
+        st.sampled_from(["add", "set", "observe", "increment", "subtract"]), st.booleans() | st.floats()
+    ),
+)
+
+
+@given(st.binary() | (JSON | REQUESTS).map(json.dumps).map(str.encode))
+def test_any_request_is_understood_or_refused(body: bytes) -> None:
+    with suppress(MetricError):
+        parse(body)
+
+
+@given(st.lists(REQUESTS, max_size=20))
+def test_after_any_requests_the_metrics_can_be_read(requests: list[dict[str, Any]]) -> None:
+    registry = CollectorRegistry()
+    known = UserMetrics(registry)
+    for request in requests:
+        with suppress(MetricError):
+            known.record(parse(json.dumps(request).encode()))
+    families = list(text_string_to_metric_families(generate_latest(registry).decode()))
+    assert len(families) <= len(requests)

@@ -46,7 +46,7 @@ def test_an_object_with_2000_levels_fails_and_the_others_of_its_kind_run(
     things.create("after", nested(2))
     things.wait("after", "Successful")
     event = wait_for("an Event about it", lambda: _warning(things.observer), seconds=PATIENCE)
-    assert event == "spec is nested deeper than 200 levels: make it flatter"
+    assert event == "spec is nested deeper than 128 levels: make it flatter"
     operator.stop()
     operator.start()
     things.create("later", nested(2))
@@ -57,14 +57,14 @@ def test_an_object_with_2000_levels_fails_and_the_others_of_its_kind_run(
     status, text = admin.send("GET", f"/apis/{GROUP}/namespaces/{namespace}/things/deep")
     assert status == 200
     assert text.count('"myKey":') == 2000
-    assert '"message":"spec is nested deeper than 200 levels: make it flatter"' in text
+    assert '"message":"spec is nested deeper than 128 levels: make it flatter"' in text
 
 
-def test_an_object_with_190_levels_is_run_as_any_other(project: Project, operate: Operate, things: Things) -> None:
+def test_an_object_with_120_levels_is_run_as_any_other(project: Project, operate: Operate, things: Things) -> None:
     project.role("show", SHOW)
     project.watch("show", markUnsafe=True)
     operate()
-    things.create("first", nested(190))
+    things.create("first", nested(120))
     things.wait("first", "Successful")
 
 

@@ -44,6 +44,29 @@ def test_jinja_in_a_spec_is_never_evaluated_when_marked_unsafe(
     assert json.loads((project / "first.json").read_text()) == spec
 
 
+def test_a_resource_that_would_steer_ansible_runs_as_any_other_with_a_warning_event(
+    project: Project, operate: Operate, things: Things, observer: Observer
+) -> None:
+    planter = project / "planter"
+    planter.write_text(f"#!/bin/sh\ntouch {project}/planted\n")
+    planter.chmod(0o755)
+    spec = {
+        "text": f"{{{{ lookup('pipe', '{planter}') }}}}",
+        "ansiblePythonInterpreter": str(planter),
+        "ansibleShellExecutable": str(planter),
+        "disarm": {"__ansible_vault": 5},
+    }
+    role = "- name: Use it\n  ansible.builtin.command: echo {{ text | quote }}\n"
+    project.role("show", f"{role}- name: Show it\n  ansible.builtin.debug: {{msg: '{{{{ text }}}}'}}\n")
+    project.watch("show", markUnsafe=True)
+    operate()
+    things.create("first", spec)
+    things.wait("first", "Successful")
+    assert not (project / "planted").exists()
+    message = wait_for("a warning Event", lambda: _warning(observer), seconds=PATIENCE)
+    assert "left out" in message
+
+
 def test_null_and_nested_values_arrive_as_they_are(project: Project, operate: Operate, things: Things) -> None:
     spec = {"nested": [[1, [2, {"a": [True, 1.5, None]}]], []], "number": 3, "text": "ünï\u2028cödé 🙂\n\ttab"}
     project.role("show", SHOW)

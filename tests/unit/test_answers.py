@@ -22,6 +22,7 @@ from runner.errors import (
     UnreachableError,
 )
 from runner.kube.answers import decoded, error_of, error_of_event, shallow, too_deep
+from runner.objects import LEVELS
 
 JSON = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=20)),
@@ -85,9 +86,9 @@ def test_no_depth_is_too_much_for_decoding(levels: int) -> None:
 
 
 def test_the_fields_that_are_too_deep_are_named() -> None:
-    text = b'{"kind":"Thing","spec":%s,"status": {"conditions":[]},"more" : %s}' % (nested(300), nested(200))
+    text = b'{"kind":"Thing","spec":%s,"status": {"conditions":[]},"more" : %s}' % (nested(300), nested(LEVELS))
     assert too_deep(text) == ("spec", "more")
-    assert too_deep(b'{"spec":%s}' % nested(199)) == ()
+    assert too_deep(b'{"spec":%s}' % nested(LEVELS - 1)) == ()
 
 
 def test_an_error_names_the_fields_it_is_about() -> None:

@@ -284,7 +284,7 @@ def test_a_value_that_would_make_the_object_too_deep_is_left_alone_with_a_warnin
     outcome = Outcome(Ending.FINISHED, 0, STATS, data={"deep": deep, "flat": 1})
     fields, warnings = mapped({"a": "data.deep", "b": "data.flat"}, outcome)
     assert fields == (("b", 1),)
-    assert warnings == ("status.a: what 'data.deep' gives is nested deeper than 100 levels",)
+    assert warnings == ("status.a: what 'data.deep' gives is nested deeper than 64 levels",)
 
 
 JSON = st.recursive(

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import tracemalloc
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from runner.errors import BodyError
 from runner.objects import GroupVersionKind, Owner
-from runner.serve import ownership
+from runner.serve import ownership, protobuf
+from runner.serve.injection import injected
 from runner.serve.ownership import Mechanism
 from runner.serve.target import Target, parse_target
 
@@ -115,14 +121,15 @@ def test_the_given_object_is_left_alone() -> None:
         (b'{"kind": "A"}', "application/json", {"kind": "A"}),
         (b'{"kind": "A"}', "", {"kind": "A"}),
         (b"kind: A\nday: 2026-01-01", "application/yaml", {"kind": "A", "day": "2026-01-01"}),
-        (b"kind: A\n---\nkind: B", "application/yaml", None),
-        (b"a: [", "application/yaml", None),
+        (b"at: 12:30:45\nhex: 0x1f", "application/yaml", {"at": "12:30:45", "hex": 31}),
+        (b"a: &a [b]\nc: *a", "application/yaml", {"a": ["b"], "c": ["b"]}),
+        (b"[a]", "application/yaml", None),
+        (b'{"a": "\xff"}', "application/json", {"a": "\ufffd"}),
         (b"\xff", "application/json", None),
         (b"[1]", "application/json", None),
         (b'{"metadata": []}', "application/json", {"metadata": []}),
         (b'{"metadata": [1]}', "application/json", None),
         (b'{"metadata": {"annotations": "x"}}', "application/json", None),
-        (b"[" * 100_000, "application/json", None),
         (b"k8s\x00", "application/vnd.kubernetes.protobuf", None),
     ],
 )
@@ -132,8 +139,90 @@ def test_a_body_is_an_object_or_passes_untouched(
     assert ownership.decode(raw, content_type) == body
 
 
+@pytest.mark.parametrize(
+    ("raw", "content_type"),
+    [
+        (b'{"a": ' + b"[" * 100_000, "application/json"),
+        (b"a: " + b"[" * 2_000, "application/yaml"),
+        (b"kind: A\n---\nkind: B", "application/yaml"),
+        (b"a: [", "application/yaml"),
+        (b"a: !other b", "application/yaml"),
+        (b"? [a]\n: b", "application/yaml"),
+        (b"? {a: b}\n: b", "application/yaml"),
+        (b"\x00", "application/yaml"),
+        (b"\xff", "application/yaml"),
+        (b"a: !!int x", "application/yaml"),
+        (b"a: &a [*a]", "application/yaml"),
+    ],
+)
+def test_what_only_the_api_server_may_be_able_to_read_is_refused(raw: bytes, content_type: str) -> None:
+    with pytest.raises(BodyError):
+        ownership.decode(raw, content_type)
+
+
+def bomb(key: str) -> bytes:
+    """Ten aliases of ten aliases of ...: some hundred bytes that stand for a thousand million."""
+    lines = ["a0: &a0 [text, text, text, text, text]"] if not key else ["a0: &a0 {a: text, b: text}"]
+    for level in range(1, 9):
+        aliases = ", ".join([f"*a{level - 1}"] * 10)
+        lines.append(f"a{level}: &a{level} " + (f"{{{key}: [{aliases}]}}" if key else f"[{aliases}]"))
+    return "\n".join(lines).encode()
+
+
+@pytest.mark.parametrize("key", ["", "b", "<<"], ids=["lists", "maps", "merged maps"])
+def test_aliases_that_stand_for_too_much_are_refused_at_once(key: str) -> None:
+    tracemalloc.start()
+    with pytest.raises(BodyError, match="stand for more than 4 MiB"):
+        ownership.decode(bomb(key), "application/yaml")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 5_000_000
+
+
+def test_many_aliases_of_one_long_text_are_refused() -> None:
+    raw = b"a: &a " + b"x" * 100_000 + b"\nb: [" + b"*a, " * 100 + b"]"
+    with pytest.raises(BodyError, match="stand for more than 4 MiB"):
+        ownership.decode(raw, "application/yaml")
+
+
+def test_an_object_of_too_many_levels_is_refused_where_it_is_written_out() -> None:
+    body: dict[str, Any] = {}
+    for _ in range(100_000):
+        body = {"a": body}
+    with pytest.raises(BodyError, match="too many levels"):
+        ownership.encode(body)
+
+
 def test_numbers_that_json_lacks_are_not_made_up() -> None:
     body = ownership.decode(b'{"data": 1e999}', "")
     assert body is not None
     with pytest.raises(ValueError, match="JSON compliant"):
         ownership.encode(body)
+
+
+KEYS = st.sampled_from(["metadata", "annotations", "ownerReferences", "uid", "namespace", "kind"])
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(KEYS | st.text(), inner),
+    max_leaves=20,
+)
+BODIES = st.binary() | st.text().map(str.encode) | JSON.map(json.dumps).map(str.encode)
+TYPES = st.sampled_from(["", "application/json", "application/yaml", protobuf.MEDIA_TYPE, "text/plain"])
+
+
+@given(BODIES | BODIES.map(lambda body: b"k8s\x00\x12" + body), TYPES, st.booleans())
+def test_any_body_is_given_its_owner_or_left_alone_or_refused(raw: bytes, content_type: str, here: bool) -> None:
+    target = Target("", "v1", "pods", "shop" if here else "other")
+    try:
+        made = injected(raw, content_type, target, NAMESPACED, namespaced=True)
+    except BodyError:
+        return
+    if made is not None and made.content_type == "application/json":
+        meta = json.loads(made.body)["metadata"]
+        owners = [ref["uid"] for ref in meta.get("ownerReferences", ()) if "uid" in ref]
+        assert NAMESPACED.uid in owners or ownership.PRIMARY in meta["annotations"]
+
+
+@given(JSON)
+def test_the_owner_in_any_answer_is_read_or_there_is_none(body: Any) -> None:
+    ownership.named_by({"metadata": body}, NAMESPACED)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from runner.serve.ownwrites import OwnWrites, written
 
@@ -31,6 +33,19 @@ DYING = {**META, "deletionTimestamp": "2026-01-01T00:00:00Z"}
 )
 def test_an_answer_tells_which_versions_were_written(method: str, body: Any, pairs: list[tuple[str, str]]) -> None:
     assert written(method, body) == pairs
+
+
+KEYS = st.sampled_from(["kind", "metadata", "details", "items", "uid", "resourceVersion", "finalizers"])
+JSON = st.recursive(
+    st.none() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(KEYS, inner),
+    max_leaves=20,
+)
+
+
+@given(JSON, st.sampled_from(["POST", "PUT", "DELETE"]))
+def test_an_answer_of_any_shape_tells_pairs_of_texts_or_nothing(body: Any, method: str) -> None:
+    assert all(isinstance(text, str) for pair in written(method, body) for text in pair)
 
 
 def test_a_write_is_forgotten_after_its_time() -> None:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+from contextlib import suppress
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.errors import BodyError
 from runner.objects import GroupVersionKind, Owner
 from runner.serve import protobuf
 from runner.serve.injection import injected
@@ -49,15 +54,45 @@ def test_a_long_object_keeps_its_bytes() -> None:
     [
         b"",
         b"{}",
+    ],
+)
+def test_what_is_no_protobuf_is_left_alone(body: bytes) -> None:
+    assert protobuf.with_reference(body, reference_to(OWNER)) is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
         b"k8s\x00\x12\x05ab",
         b"k8s\x00\x12",
         b"k8s\x00\x08\x01",
         b"k8s\x00\x12\xff",
+        b"k8s\x00\x12" + b"\xff" * 1_000_000,
+        b"k8s\x00\x13\x14",
+        BODY + b"\x28\x01",
         BODY.replace(b"\x1a\x00", b"\x1a\x04gzip"),
     ],
 )
-def test_what_is_no_plain_envelope_is_left_alone(body: bytes) -> None:
-    assert protobuf.with_reference(body, reference_to(OWNER)) is None
+def test_what_is_no_plain_envelope_is_refused(body: bytes) -> None:
+    with pytest.raises(BodyError):
+        protobuf.with_reference(body, reference_to(OWNER))
+
+
+def test_the_uid_elsewhere_in_an_object_is_no_owner() -> None:
+    text = b'"\x03u-1'  # as the uid of a reference is written, but in the data
+    raw = OBJECT + b"\x18\x01" + b"\x12" + bytes([len(text)]) + text
+    made = protobuf.with_reference(b"k8s\x00\x12" + bytes([len(raw)]) + raw, reference_to(OWNER))
+    assert made is not None
+    assert made.endswith(b"\x6a\x0f" + REFERENCE)
+
+
+@given(st.binary())
+def test_any_bytes_are_an_envelope_or_refused(raw: bytes) -> None:
+    for body in (raw, b"k8s\x00" + raw, b"k8s\x00\x12\x7f" + raw):
+        with suppress(BodyError):
+            protobuf.with_reference(body, reference_to(OWNER))
+        with suppress(BodyError):
+            protobuf.with_annotations(body, {"u-1": "v"})
 
 
 @pytest.mark.parametrize(

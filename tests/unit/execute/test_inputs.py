@@ -33,7 +33,7 @@ def directory(tmp_path: Path) -> RunDirectory:
 def test_extra_vars_are_compact_and_sorted(directory: RunDirectory) -> None:
     write_inputs(directory, RUN, {})
 
-    assert (directory.path / "env/extravars").read_text() == '{"a":[1],"b":"\\u00fc"}'
+    assert (directory.path / "env/extravars").read_text() == '\t{"a":[1],"b":"\\u00fc"}'
 
 
 def test_the_environment_names_the_kubeconfig_which_is_private(directory: RunDirectory) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import timeit
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -81,3 +84,21 @@ def test_every_key_has_a_name_without_capitals(key: str) -> None:
 @given(st.from_regex(r"[a-z]+(_[a-z]+)*", fullmatch=True))
 def test_a_name_in_snake_case_is_its_own(name: str) -> None:
     assert to_snake(name) == name
+
+
+def test_long_keys_leave_nothing_in_memory() -> None:
+    tracemalloc.start()
+    for number in range(20):
+        assert to_snake(f"{number}aB" + "x" * 20_000).endswith("x")
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert kept < 100_000
+
+
+@pytest.mark.parametrize("part", ["a", "aB", "Ab", "a1", "HTTP", "IPs", "_", " "])
+def test_a_long_key_takes_time_in_proportion_to_its_length(part: str) -> None:
+    def seconds(key: str) -> float:
+        return min(timeit.repeat(lambda: to_snake(key), number=1, repeat=3))
+
+    assert seconds(part * 40_000) < 40 * max(seconds(part * 4_000), 0.0005)

@@ -14,6 +14,7 @@ WATCHES = """\
   version: v1
   kind: Thing
   role: thing
+  markUnsafe: true
 """
 TASKS = """\
 - name: Say something

@@ -122,7 +122,7 @@ def test_where_crds_are_looked_for(sound: Sound, directory: str) -> None:
 
 def test_a_built_in_kind_needs_no_crd(sound: Sound) -> None:
     (sound.path / RBAC).unlink()
-    sound.write({"watches.yaml": "- {version: v1, kind: Secret, role: thing}"})
+    sound.write({"watches.yaml": "- {version: v1, kind: Secret, role: thing, markUnsafe: true}"})
     assert sound.validate() == []
 
 

@@ -38,7 +38,16 @@ def test_a_sound_project_has_no_findings(sound: Sound) -> None:
 )
 def test_a_mistake_is_found_with_its_line_and_field(sound: Sound, watches: str, expected: str) -> None:
     sound.write({"watches.yaml": watches})
-    assert next(finding[: len(expected)] for finding in sound.validate() if "watches.yaml" in finding) == expected
+    assert expected in [finding[: len(expected)] for finding in sound.validate()]
+
+
+@pytest.mark.parametrize("given", ["", "  markUnsafe: false\n"])
+def test_it_warns_where_a_custom_resource_may_steer_ansible(sound: Sound, given: str) -> None:
+    sound.replace("watches.yaml", "  markUnsafe: true\n", given)
+    (finding,) = sound.validate()
+    assert finding.startswith(
+        "warning: watches.yaml:1: markUnsafe: whoever may write such a resource can run comm"
+    )
 
 
 def test_every_mistake_is_found_at_once(sound: Sound) -> None:
