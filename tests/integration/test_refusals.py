@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -77,7 +78,8 @@ def test_a_result_that_the_schema_refuses_is_a_failure_without_what_was_refused(
     failed = things.wait("first", "Failure", kind=kind)
     message = condition(failed, "Failure")["message"]
     assert "status.size: Invalid value" in message
-    assert condition(failed, "Running")["status"] == "False"
+    ended = partial(things.condition, "first", "Running", kind)
+    wait_for("Running to end between two tries", lambda: ended()["status"] == "False", seconds=PATIENCE)
     assert (failed["status"].get("color"), failed["status"].get("size")) == ("red", None)
     (event,) = wait_for("its Event", lambda: warnings(observer, "first"), seconds=PATIENCE)
     assert "status.size: Invalid value" in event["message"]
