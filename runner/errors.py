@@ -173,6 +173,10 @@ class RunError(OperatorError):
     """A run that could not be started; nothing of it has run."""
 
 
+class UnsureError(RunError):
+    """As RunError, but an attempt to start the run could not be ended: it is not to be started in another way."""
+
+
 class DevError(OperatorError):
     """The local control plane cannot do what was asked."""
 

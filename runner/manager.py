@@ -19,6 +19,7 @@ from runner.control.triggers import Following
 from runner.control.worker import Workers
 from runner.errors import RunError
 from runner.execute.console import Console, LogEvents, log_events
+from runner.execute.root import private_root
 from runner.execute.variables import extra_vars
 from runner.execute.warm.executor import WarmExecutor
 from runner.kube.client import Client
@@ -105,7 +106,7 @@ class _Parts:
             self._report.changed,
         )
         self.executor = WarmExecutor(
-            settings.runner_dir, settings.environment, console=_console(settings, watches)
+            private_root(settings.runner_dir), settings.environment, console=_console(settings, watches)
         )
         self.workers = Workers(self._queue, self._reconciler().reconcile, total)
         self.leadership = leadership(settings, client, fence, self._reactions())

@@ -9,27 +9,36 @@ from __future__ import annotations
 import asyncio
 import math
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
+import structlog
+
 from runner.execute.parts import Parts
+from runner.execute.warm.inside.supervisor import GIVEN_UP, GRACE, descendants
+from runner.execute.warm.inside.wire import pipe
 
 _SUPERVISOR = Path(__file__).parent / "warm" / "inside" / "supervisor.py"
 _BUFFER = 128 * 1024
+_END_WITHIN = 2 * (GRACE + GIVEN_UP) + 5
+"""Seconds that a supervisor may take: it waits for a host that may take half of it, too."""
+_log = structlog.get_logger(__name__)
 
 
 class Child:
     """Whatever runs below a supervisor. stdout and stderr come as one stream, in the order they were written."""
 
     def __init__(self, pid: int, lifeline: int) -> None:
-        """`pid` is the supervisor's, `lifeline` our end of the pipe that it watches."""
+        """`pid` is the supervisor's, 0 while it is not known; `lifeline` our end of the pipe that it watches."""
         self.pid = pid
         self._lifeline: int | None = lifeline
         self._exited = asyncio.get_running_loop().create_future()
         self._transport: asyncio.BaseTransport | None = None
+        self._last_resort: asyncio.TimerHandle | None = None
         self.output = asyncio.StreamReader(limit=_BUFFER)
         self.parts: Parts | None = None
 
@@ -40,49 +49,74 @@ class Child:
         """Start `command` (an absolute path and its arguments); `lock` stays locked until its last process ends.
 
         It is ended at the moment `until`, in seconds of CLOCK_BOOTTIME, unless `extend` names a later one.
-        Raises OSError when not even the supervisor can be started.
+        Raises OSError when not even the supervisor can be started. Nothing runs then, nor when this is cancelled.
         """
-        theirs, ours = lifeline()
-        output, written = os.pipe()
-        try:
-            process = subprocess.Popen(  # noqa: ASYNC220  (a few milliseconds, as asyncio's own way)
-                [sys.executable, "-I", "-S", str(_SUPERVISOR), str(theirs), str(lock), str(until), *command],
-                stdin=subprocess.DEVNULL,
-                stdout=written,
-                stderr=written,
-                cwd=cwd,
-                env=env,
-                pass_fds=(theirs, lock),
-            )
-        except BaseException:
-            os.close(ours)
-            os.close(output)
-            raise
-        finally:
-            os.close(theirs)
-            os.close(written)
-        child = cls(process.pid, ours)
-        _tell_of_end(process, child.exited)
+        with ExitStack() as ours:
+            with ExitStack() as theirs:
+                watched, line = lifeline(theirs, ours)
+                output, written = pipe(ours, theirs)
+                process = subprocess.Popen(  # noqa: ASYNC220  (a few milliseconds, as asyncio's own way)
+                    [sys.executable, "-I", "-S", str(_SUPERVISOR), str(watched), str(lock), str(until), *command],
+                    stdin=subprocess.DEVNULL,
+                    stdout=written,
+                    stderr=written,
+                    cwd=cwd,
+                    env=env,
+                    pass_fds=(watched, lock),
+                )
+            try:
+                pidfd = os.pidfd_open(process.pid)
+            except OSError:
+                ours.close()  # which ends it
+                await asyncio.to_thread(process.wait)
+                raise
+            ours.pop_all()
+        child = cls(process.pid, line)
+        _tell_of_end(pidfd, process, child.exited)
         await child.read(output)
         return child
 
     async def read(self, output: int) -> None:
-        """Make `output` of what can be read from this descriptor, which is ours from now on."""
+        """Make `output` of what can be read from this descriptor, which is ours from now on.
+
+        Where that cannot be done, or is cancelled, everything is ended first.
+        """
         protocol = asyncio.StreamReaderProtocol(self.output)
         file = os.fdopen(output, "rb", buffering=0)
-        self._transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, file)
+        try:
+            self._transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, file)
+        except BaseException:
+            file.close()
+            self.end()
+            await self.wait()
+            self.close()
+            raise
 
     def exited(self, code: int) -> None:
         """Its supervisor has ended, and with it every process."""
         if not self._exited.done():
             self._exited.set_result(code)
+        if self._last_resort is not None:
+            self._last_resort.cancel()
         self.end()
 
     def end(self) -> None:
         """Ask for the end of every process of the run; `wait` returns when they are gone. May be called again."""
-        if self._lifeline is not None:
-            os.close(self._lifeline)
-            self._lifeline = None
+        if self._lifeline is None:
+            return
+        os.close(self._lifeline)
+        self._lifeline = None
+        if not self._exited.done():
+            self._last_resort = asyncio.get_running_loop().call_later(_END_WITHIN, self._kill)
+
+    def _kill(self) -> None:
+        """The supervisor does not answer: without it, then."""
+        if not self.pid:
+            return
+        _log.warning("a supervisor of a run does not answer; killing it and what it has started", pid=self.pid)
+        for pid in (*descendants(self.pid), self.pid):
+            with suppress(OSError):  # it has ended, or is another user's
+                os.kill(pid, signal.SIGKILL)
 
     def extend(self, until: float) -> None:
         """Let it live until that moment. One that is ended, or about to be, is not brought back."""
@@ -102,16 +136,15 @@ class Child:
             self.parts.close()
 
 
-def lifeline() -> tuple[int, int]:
-    """The supervisor's end, and ours."""
-    theirs, ours = os.pipe()
-    os.set_blocking(ours, False)
-    return theirs, ours
+def lifeline(theirs: ExitStack, ours: ExitStack) -> tuple[int, int]:
+    """The supervisor's end, and ours. Raises OSError."""
+    watched, line = pipe(theirs, ours)
+    os.set_blocking(line, False)
+    return watched, line
 
 
-def _tell_of_end(process: subprocess.Popen[bytes], exited: Callable[[int], None]) -> None:
+def _tell_of_end(pidfd: int, process: subprocess.Popen[bytes], exited: Callable[[int], None]) -> None:
     loop = asyncio.get_running_loop()
-    pidfd = os.pidfd_open(process.pid)
 
     def on_exit() -> None:
         loop.remove_reader(pidfd)

@@ -9,26 +9,41 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 
 import yaml
 
-from runner.execute.rundir import DISCOVERY
+from runner.execute.rundir import DISCOVERY, write_private
 
 
 class Discovery:
     """The latest that any run has found out, in memory."""
 
-    def __init__(self) -> None:
+    def __init__(self, since: int | None = None) -> None:
+        """`since` is when this operator was started, in ns; now, if it is not said."""
+        self._since = time.time_ns() if since is None else since
         self._content = ""
         self._written = 0
 
     def give(self, temporary: Path, kubeconfig: str) -> None:
-        """Put it into a TMPDIR, unless the runs of this object have some already."""
-        if self._content and not any(temporary.glob(DISCOVERY)):
-            with suppress(OSError, KeyError, IndexError, TypeError, yaml.YAMLError):
-                (temporary / file_name(_server(kubeconfig))).write_text(self._content, encoding="utf-8")
+        """Put it into a TMPDIR, unless the runs of this object have some already.
+
+        What earlier operators left is removed: their proxies' URLs were others, and so the names of their files.
+        """
+        with suppress(OSError, KeyError, IndexError, TypeError, yaml.YAMLError):
+            if not self._of_this_operator(temporary) and self._content:
+                write_private(temporary / file_name(_server(kubeconfig)), self._content)
+
+    def _of_this_operator(self, temporary: Path) -> bool:
+        found = False
+        for path in temporary.glob(DISCOVERY):
+            if path.lstat().st_mtime_ns < self._since:
+                path.unlink()
+            else:
+                found = True
+        return found
 
     def take(self, temporary: Path) -> None:
         """Remember what the run that has just ended has found out anew."""

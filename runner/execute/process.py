@@ -12,8 +12,8 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -26,7 +26,7 @@ from runner.execute import artifacts, inputs, outcome
 from runner.execute.child import Child
 from runner.execute.console import Console
 from runner.execute.discovery import Discovery
-from runner.execute.lock import locked
+from runner.execute.lock import left_behind, locked
 from runner.execute.run import Ending, Outcome, Run, Sink
 from runner.execute.rundir import RunDirectory
 from runner.execute.stream import Stream
@@ -98,6 +98,12 @@ class ColdExecutor:
             task = asyncio.create_task(self._run(run, sink, directory, lock, stop))
             return await _outlast(task, stop)
         finally:
+            if left := left_behind(lock):
+                _log.warning(
+                    "processes of a run cannot be ended, and keep its next run waiting",
+                    object=str(run.key),
+                    left=left,
+                )
             os.close(lock)
 
     def extend(self, until: float) -> None:
@@ -117,6 +123,9 @@ class ColdExecutor:
         try:
             lock = await locked(directory.lock)
         except FileNotFoundError:
+            return
+        except OSError as error:
+            _log.warning("cannot lock a run directory to remove it", object=str(key), error=str(error))
             return
         try:
             await asyncio.to_thread(directory.remove)
@@ -144,10 +153,16 @@ class ColdExecutor:
         try:
             with closing(self._stream(run, sink, prepared)) as stream:
                 if not stop.is_set():
-                    under_way = await self._start(run, prepared, lock)
-                    artifacts.started(prepared.artifacts, under_way.engine, under_way.why_cold)
-                    self._children.add(under_way.child)
-                    ending, code = await _follow(under_way.child, stream, stop, run.deadline)
+                    begun = await _begin(self._start(run, prepared, lock), stop, run.deadline)
+                    if isinstance(begun, Ending):
+                        ending = begun
+                    else:
+                        under_way = begun
+                        self._children.add(under_way.child)
+                        with suppress(OSError):  # for people; the run is under way
+                            artifacts.started(prepared.artifacts, under_way.engine, under_way.why_cold)
+                        left = run.deadline and max(0.0, run.deadline - (time.monotonic() - started))
+                        ending, code = await _follow(under_way.child, stream, stop, left)
         finally:
             ended = time.monotonic()
             await asyncio.to_thread(self._finish, run, prepared, ending, code)
@@ -241,6 +256,20 @@ class ColdExecutor:
                 step()
             except Exception:  # noqa: BLE001  (artifacts are for people; the outcome is known)
                 _log.exception("cannot finish the files of a run", object=str(run.key), run=run.ident)
+
+
+async def _begin(
+    starting: Coroutine[Any, Any, Started], stop: asyncio.Event, deadline: float | None
+) -> Started | Ending:
+    """The run, or why it had to end before it was under way: nothing of it is. Raises RunError."""
+    begun = asyncio.create_task(starting)
+    stopped = asyncio.create_task(stop.wait())
+    await asyncio.wait({begun, stopped}, timeout=deadline, return_when=asyncio.FIRST_COMPLETED)
+    ending = Ending.CANCELLED if stopped.done() else Ending.DEADLINE
+    stopped.cancel()
+    begun.cancel()  # which does nothing when it is done
+    await asyncio.wait({begun})
+    return ending if begun.cancelled() else begun.result()
 
 
 async def _follow(child: Child, stream: Stream, stop: asyncio.Event, deadline: float | None) -> tuple[Ending, int]:

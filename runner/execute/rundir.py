@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.errors import RunError
+from runner.execute.root import make_root
 from runner.objects import ObjectKey
 
 _LONGEST_NAME = 255
@@ -64,7 +65,7 @@ class RunDirectory:
     def make(self) -> None:
         """Make the directory and its parents. Raises RunError if that cannot be done."""
         try:
-            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_root(self.root)
             for _ in range(_ATTEMPTS):
                 # a parent may vanish meanwhile, with the last object of its kind
                 with contextlib.suppress(FileNotFoundError):
@@ -120,14 +121,28 @@ def _kind_parts(key: ObjectKey) -> tuple[str, str, str]:
 
 
 def private_directory(path: Path) -> None:
-    """Make `path` a directory of mode 0700. Raises OSError when it is something else, a symlink for example."""
+    """Make `path` a directory of mode 0700. Raises OSError for anything else, a symlink, or another user's."""
     with contextlib.suppress(FileExistsError):
         path.mkdir(mode=0o700)
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
+        owner = os.fstat(descriptor).st_uid
+        if owner != os.geteuid():  # root could use it all the same, with what its owner has put there
+            raise PermissionError(f"{path} belongs to user {owner}: remove it")
         os.fchmod(descriptor, 0o700)
     finally:
         os.close(descriptor)
+
+
+def empty_directory(path: Path) -> Path:
+    """Make `path` a private directory with nothing in it. Raises OSError."""
+    private_directory(path)
+    for left in path.iterdir():
+        if left.is_dir() and not left.is_symlink():
+            shutil.rmtree(left)
+        else:
+            left.unlink()
+    return path
 
 
 def write_private(path: Path, text: str) -> None:

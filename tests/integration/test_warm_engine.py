@@ -6,67 +6,21 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-from uuid import uuid4
 
 import pytest
 
 from runner.errors import RunError
-from runner.execute.run import Outcome, Run
-from runner.execute.warm.executor import WarmExecutor
 from runner.execute.warm.inside.supervisor import descendants
-from runner.objects import GroupVersionKind, ObjectKey
-from runner.watches import Content, Engine
+from runner.watches import Engine
 from tests.fixtures.ansible_line import only_where_warm
 from tests.fixtures.engine import children, of_runs, waiting
+from tests.fixtures.warm import KEY, PATIENCE, Warm, until
 
 pytestmark = only_where_warm
-
-KEY = ObjectKey(GroupVersionKind("cache.example.com", "v1", "Memcached"), "default", "one")
-PATIENCE = 30.0
-
-
-class Warm:
-    """A warm executor, with a directory for playbooks and what they write."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self.executor = WarmExecutor(directory / "runner", {"ANSIBLE_LOCALHOST_WARNING": "False"})
-
-    def a_run(self, tasks: str, **changes: Any) -> Run:
-        playbook = self.directory / f"{uuid4().hex}.yml"
-        indented = tasks.strip("\n").replace("\n", "\n    ")
-        playbook.write_text(f"- hosts: localhost\n  gather_facts: false\n  tasks:\n    {indented}\n")
-        run = Run(str(time.time_ns()), KEY, "uid", Content(playbook, is_role=False), {}, "kubeconfig", verbosity=0)
-        return replace(run, **changes)
-
-    async def run(self, tasks: str, **changes: Any) -> Outcome:
-        return await self.executor.run(self.a_run(tasks, **changes), lambda *_: None)
-
-    @property
-    def plays(self) -> int:
-        """The process that plays are forked from."""
-        return self._zygote("plays")
-
-    @property
-    def modules(self) -> int:
-        """The process that modules are forked from."""
-        return self._zygote("modules")
-
-    def _zygote(self, kind: str) -> int:
-        for pid in self.executor.zygotes:
-            if kind in Path(f"/proc/{pid}/cmdline").read_text().split("\0"):
-                return pid
-        raise LookupError(kind)
-
-    def artifact(self, name: str) -> str:
-        return (
-            self.directory / "runner/cache.example.com/v1/Memcached/default/one/artifacts/latest" / name
-        ).read_text()
 
 
 @pytest.fixture
@@ -75,12 +29,6 @@ async def warm(tmp_path: Path) -> AsyncIterator[Warm]:
     await warm.executor.warm_up()
     yield warm
     await warm.executor.close()
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not condition():  # noqa: ASYNC110  (what is waited for happens in other processes)
-            await asyncio.sleep(0.01)
 
 
 async def test_a_run_says_that_it_was_warm(warm: Warm) -> None:
@@ -102,6 +50,20 @@ async def test_one_that_cannot_be_warm_is_cold_and_says_why(warm: Warm) -> None:
     assert (outcome.succeeded, outcome.engine) == (True, Engine.COLD)
     assert "ansible.cfg" in outcome.why_cold
     assert warm.artifact("engine") == f"cold: {outcome.why_cold}"
+
+
+async def test_what_lies_in_the_directory_of_all_runs_is_neither_imported_nor_read(tmp_path: Path) -> None:
+    """Whoever could put something there would have it run by the processes that all runs are forked from."""
+    runner = tmp_path / "runner"
+    (runner / ".zygotes").mkdir(parents=True)
+    for place in (runner, runner / ".zygotes"):
+        (place / "dataclasses.py").write_text(f"open('{tmp_path}/imported', 'w')")
+        (place / "ansible.cfg").write_text("[defaults]\nnonsense")
+    warm = Warm(tmp_path)
+    outcome = await warm.run("- ping:")
+    await warm.executor.close()
+    assert (outcome.succeeded, outcome.engine) == (True, Engine.WARM)
+    assert not (tmp_path / "imported").exists()
 
 
 async def test_unless_it_must_not_be_cold(warm: Warm) -> None:

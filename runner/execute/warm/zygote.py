@@ -9,8 +9,10 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
+
+import structlog
 
 from runner.errors import RunError
 from runner.execute.warm.inside import wire
@@ -28,38 +30,50 @@ start(sys.argv[2], int(sys.argv[3]))
 """
 READY_WITHIN = 120.0
 """Seconds; two are usual."""
+ANSWERS_WITHIN = 10.0
+"""Seconds; some milliseconds are usual."""
+_DIES_WITHIN = 5.0
+"""Seconds from SIGKILL on; one that hangs in the kernel takes longer, and is left to itself."""
+_log = structlog.get_logger(__name__)
 
 
 class Zygote:
-    """One zygote process. Each question is answered in turn."""
+    """One zygote process. Each question is answered in turn; one that leaves a question unanswered is killed."""
 
-    def __init__(self, process: subprocess.Popen[bytes], line: socket.socket) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], pidfd: int, line: socket.socket) -> None:
         self._process = process
         self._line = line
         self._asked: deque[asyncio.Future[wire.Message]] = deque()
+        self._loop = asyncio.get_running_loop()
+        self.gone: asyncio.Future[None] = self._loop.create_future()
         self.ready = self._expect()
-        asyncio.get_running_loop().add_reader(line, self._on_answer)
+        self._loop.add_reader(line, self._on_answer)
+        self._loop.add_reader(pidfd, self._on_end, pidfd)
 
     @classmethod
     def start(cls, kind: str, directory: Path, environment: Mapping[str, str]) -> Zygote:
         """Start a zygote of this kind, in `directory`; `ready` is done when it may be asked. Raises RunError."""
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        try:
-            process = subprocess.Popen(
-                [sys.executable, "-c", _START, str(_INSIDE), kind, str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                cwd=directory,
-                env=dict(environment),
-                pass_fds=(theirs.fileno(),),
-            )
-        except OSError as error:
-            ours.close()
-            raise RunError(f"cannot start the process that runs are forked from: {error}") from error
-        finally:
-            theirs.close()
+        with ExitStack() as undo:
+            try:
+                ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                undo.callback(ours.close)
+                with theirs:
+                    process = subprocess.Popen(
+                        [sys.executable, "-P", "-c", _START, str(_INSIDE), kind, str(theirs.fileno())],
+                        stdin=subprocess.DEVNULL,
+                        stdout=subprocess.DEVNULL,
+                        cwd=directory,
+                        env=dict(environment),
+                        pass_fds=(theirs.fileno(),),
+                    )
+                undo.callback(process.wait)
+                undo.callback(process.kill)
+                pidfd = os.pidfd_open(process.pid)
+            except OSError as error:
+                raise RunError(f"cannot start the process that runs are forked from: {error}") from error
+            undo.pop_all()
         ours.setblocking(False)
-        return cls(process, ours)
+        return cls(process, pidfd, ours)
 
     @property
     def pid(self) -> int:
@@ -69,18 +83,33 @@ class Zygote:
     def alive(self) -> bool:
         return self._line.fileno() >= 0 and self._process.poll() is None
 
-    async def ask(self, message: wire.Message, descriptors: Sequence[int] = ()) -> wire.Message:
-        """Its answer. Raises RunError when it is gone, or too busy to be asked."""
+    async def ask(
+        self, message: wire.Message, descriptors: Sequence[int] = (), within: float = ANSWERS_WITHIN
+    ) -> wire.Message:
+        """Its answer. Raises RunError when it is gone, or has not answered within so many seconds and was killed.
+
+        Raises OSError, without having asked, when this process cannot open another file.
+        """
         try:
             wire.send(self._line, message, descriptors)
         except OSError as error:
+            if wire.none_can_be_opened(error):
+                raise
             raise RunError(f"the process that runs are forked from does not listen: {error}") from error
-        return await self._expect()
+        try:
+            async with asyncio.timeout(within):
+                return await self._expect()
+        except TimeoutError as error:
+            _log.warning("Killing the process that runs are forked from: it does not answer", pid=self.pid)
+            self.kill()
+            raise RunError(
+                f"the process that runs are forked from has not answered for {within:g} seconds"
+            ) from error
 
     def close(self) -> None:
         """Ask nothing more; it ends when its children have."""
         if self._line.fileno() >= 0:
-            asyncio.get_running_loop().remove_reader(self._line)
+            self._loop.remove_reader(self._line)
             self._line.close()
         for asked in self._asked:
             if not asked.done():
@@ -88,14 +117,32 @@ class Zygote:
                 asked.exception()  # whoever asked may have gone
         self._asked.clear()
 
-    async def ended(self) -> None:
-        """Wait until the process is gone, after `close`."""
-        await asyncio.to_thread(self._process.wait)
+    def kill(self) -> None:
+        """End it at once. What it has forked goes on."""
+        self._process.kill()
+        self.close()
+
+    async def ended(self, within: float) -> None:
+        """Wait until the process is gone, after `close`; for so many seconds, then it is killed."""
+        await asyncio.wait({self.gone}, timeout=within)
+        if not self.gone.done():
+            _log.warning("Killing the process that runs are forked from: it does not end", pid=self.pid)
+            self.kill()
+            await asyncio.wait({self.gone}, timeout=_DIES_WITHIN)
 
     def _expect(self) -> asyncio.Future[wire.Message]:
-        answer: asyncio.Future[wire.Message] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[wire.Message] = self._loop.create_future()
         self._asked.append(answer)
         return answer
+
+    def _on_end(self, pidfd: int) -> None:
+        self._loop.remove_reader(pidfd)
+        os.close(pidfd)
+        self._process.wait()
+        self.gone.set_result(None)
+        for _ in list(self._asked):
+            self._on_answer()  # it may have answered before
+        self.close()
 
     def _on_answer(self) -> None:
         with suppress(BlockingIOError):

@@ -34,7 +34,7 @@ def given(directory: Path) -> list[str]:
 
 def test_it_is_handed_on_under_the_name_that_is_looked_for(directories: tuple[Path, Path]) -> None:
     one, other = directories
-    discovery = Discovery()
+    discovery = Discovery(since=0)
     found_out(one, "the API")
     discovery.take(one)
     discovery.give(other, KUBECONFIG)
@@ -43,7 +43,7 @@ def test_it_is_handed_on_under_the_name_that_is_looked_for(directories: tuple[Pa
 
 def test_an_object_that_has_its_own_keeps_it(directories: tuple[Path, Path]) -> None:
     one, other = directories
-    discovery = Discovery()
+    discovery = Discovery(since=0)
     found_out(one, "new", when=2)
     found_out(other, "own")
     discovery.take(one)
@@ -51,9 +51,25 @@ def test_an_object_that_has_its_own_keeps_it(directories: tuple[Path, Path]) -> 
     assert given(other) == ["own"]
 
 
+def test_what_earlier_operators_left_is_replaced(directories: tuple[Path, Path]) -> None:
+    one, other = directories
+    discovery = Discovery(since=5)
+    found_out(one, "new", when=6)
+    found_out(other, "of an earlier operator", when=4)
+    discovery.take(one)
+    discovery.give(other, KUBECONFIG)
+    assert given(other) == ["new"]
+
+
+def test_and_does_not_pile_up_where_there_is_nothing_to_replace_it_by(directories: tuple[Path, Path]) -> None:
+    found_out(directories[0], "of an earlier operator", when=4)
+    Discovery(since=5).give(directories[0], KUBECONFIG)
+    assert given(directories[0]) == []
+
+
 def test_the_latest_is_handed_on(directories: tuple[Path, Path]) -> None:
     one, other = directories
-    discovery = Discovery()
+    discovery = Discovery(since=0)
     found_out(one, "new", when=2)
     discovery.take(one)
     found_out(one, "old", when=1)
@@ -65,7 +81,7 @@ def test_the_latest_is_handed_on(directories: tuple[Path, Path]) -> None:
 @pytest.mark.parametrize("kubeconfig", ["", "clusters: []", "clusters: 1", "{", "a: b"])
 def test_a_kubeconfig_without_a_server_is_left_alone(directories: tuple[Path, Path], kubeconfig: str) -> None:
     one, other = directories
-    discovery = Discovery()
+    discovery = Discovery(since=0)
     found_out(one, "the API")
     discovery.take(one)
     discovery.give(other, kubeconfig)
@@ -73,7 +89,7 @@ def test_a_kubeconfig_without_a_server_is_left_alone(directories: tuple[Path, Pa
 
 
 def test_at_first_there_is_nothing_to_hand_on(directories: tuple[Path, Path]) -> None:
-    Discovery().give(directories[0], KUBECONFIG)
+    Discovery(since=0).give(directories[0], KUBECONFIG)
     assert given(directories[0]) == []
 
 

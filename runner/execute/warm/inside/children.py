@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import os
 import select
-import signal
 import socket
-import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
 from . import wire
 from .leaving import leave
-from .supervisor import adopt, descendants, let_go_of_output
+from .orphans import Orphans
+from .supervisor import adopt, descendants, let_go_of_output, none_left, stay_until_none_left
 
-_PAUSE = 0.005
 _KEPT = 8
 """How many children at most wait for another request."""
 
@@ -66,9 +64,10 @@ class Children:
         self._serve = serve
         self._by_pidfd: dict[int, _Child] = {}
         self._by_line: dict[int, _Child] = {}
+        self._orphans = Orphans()
 
     def __bool__(self) -> bool:
-        return bool(self._by_pidfd)
+        return bool(self._by_pidfd or self._orphans)
 
     def give(self, message: wire.Message, descriptors: list[int], forget: Callable[[], None]) -> int:
         """Have a request served, and its first descriptor kept open meanwhile; the child's pid.
@@ -78,13 +77,21 @@ class Children:
         waiting = (child for child in self._by_pidfd.values() if child.waits)
         child = next(waiting, None) or self._fork(descriptors, forget)
         child.lock = os.dup(descriptors[0])
-        wire.send(child.line, message, descriptors)
+        try:
+            wire.send(child.line, message, descriptors)
+        except OSError:
+            child.unlock()
+            raise
         return child.pid
 
     def dismiss(self) -> None:
         """Give no further request to the children that there are."""
         for child in self._by_pidfd.values():
             child.dismiss()
+
+    def look_after_orphans(self) -> int | None:
+        """Do what is due for those of children that were killed; milliseconds until this is to be called again."""
+        return self._orphans.look(self._alive) if self._orphans else None
 
     def on_event(self, descriptor: int) -> None:
         """A descriptor of ours can be read."""
@@ -94,17 +101,22 @@ class Children:
             self._done(self._by_line[descriptor])
 
     def _fork(self, descriptors: list[int], forget: Callable[[], None]) -> _Child:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            pid = os.fork()
-            if not pid:
-                ours.close()
-                wire.close(descriptors)  # they will be sent
-                self._forget()
-                forget()
-                leave(lambda: _live(self._serve, theirs))
+        with ExitStack() as undo:
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            undo.callback(ours.close)
+            with theirs:
+                pid = os.fork()
+                if not pid:
+                    ours.close()
+                    wire.close(descriptors)  # they will be sent
+                    self._forget()
+                    forget()
+                    leave(lambda: _live(self._serve, theirs))
+            undo.callback(os.waitpid, pid, 0)  # its line has ended then, and so will it
+            undo.callback(ours.close)
+            pidfd = os.pidfd_open(pid)
+            undo.pop_all()
         child = _Child(pid, ours)
-        pidfd = os.pidfd_open(pid)
         self._by_pidfd[pidfd] = self._by_line[ours.fileno()] = child
         self._poll.register(pidfd, select.POLLIN)
         self._poll.register(ours, select.POLLIN)
@@ -118,6 +130,7 @@ class Children:
             child.unlock()
         self._by_pidfd.clear()
         self._by_line.clear()
+        self._orphans.forget()
 
     def _done(self, child: _Child) -> None:
         if not child.line.recv(1):  # it ends, which its pidfd will tell
@@ -134,22 +147,12 @@ class Children:
             self._poll.unregister(child.line)
         self._poll.unregister(pidfd)
         child.line.close()
-        _, status = os.waitpid(child.pid, 0)
-        if os.WIFSIGNALED(status):
-            self._end_orphans()
         os.close(pidfd)
+        _, status = os.waitpid(child.pid, 0)
+        if os.WIFSIGNALED(status) and child.lock is not None:
+            self._orphans.of_killed(child.lock)
+            child.lock = None
         child.unlock()
-
-    def _end_orphans(self) -> None:
-        """Kill what a child that was killed has left; whatever is not below another child is an orphan."""
-        while orphans := set(descendants()) - self._alive():
-            for orphan in orphans:
-                with suppress(OSError):  # it has ended
-                    os.kill(orphan, signal.SIGKILL)
-            for orphan in orphans:
-                with suppress(OSError):  # not our own child, or reaped
-                    os.waitpid(orphan, os.WNOHANG)
-            time.sleep(_PAUSE)
 
     def _alive(self) -> set[int]:
         pids = {child.pid for child in self._by_pidfd.values()}
@@ -161,7 +164,14 @@ def _live(serve: Serve, line: socket.socket) -> int:
     adopt()
     let_go_of_output()
     while request := wire.receive(line):
-        tell = serve(*request, line.fileno())
-        line.send(b".")
+        message, descriptors = request
+        tell = serve(message, descriptors, line.fileno())
+        if not none_left():
+            tell()
+            stay_until_none_left(descriptors[0])
+            break
+        os.close(descriptors[0])
+        with suppress(OSError):  # whoever has forked us is gone, which the run is not to be told
+            line.send(b".")
         tell()  # last, so that whoever is told finds us waiting for the next request
     return 0

@@ -1,10 +1,11 @@
-"""Whether files are as they were when they were read."""
+"""Whether files are as they were when they were read, and what new ones may be."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from importlib.machinery import PathFinder
 
 Stat = tuple[str, int, int]
@@ -26,6 +27,17 @@ def changed(known: Iterable[Stat]) -> str:
         if stat(path) != (path, modified, size):
             return f"{path} has changed"
     return ""
+
+
+def umask() -> int:
+    """What new files of this process are not permitted; asked without setting it, as threads would notice."""
+    with suppress(OSError), open("/proc/self/status", "rb") as file:  # no more files can be opened
+        for entry in file:
+            if entry.startswith(b"Umask:"):
+                return int(entry.split()[1], 8)
+    mask = os.umask(0o077)  # or the kernel does not tell; nothing is made meanwhile that others could read
+    os.umask(mask)
+    return mask
 
 
 def imported(*packages: str) -> dict[str, Stat]:

@@ -1,7 +1,7 @@
 """A fork server: one thread, one line to the operator, and children that serve its requests.
 
 It keeps the lock that a request brought until the child is done with it or gone, and when a child was killed it
-ends the orphans that come to it before it lets go of the lock.
+ends the orphans that come to it before it lets go of the lock. It waits for nobody meanwhile: it always answers.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Program(Protocol):
     def serve(self, message: wire.Message, descriptors: list[int], line: int) -> Callable[[], None]:
         """In a child: serve one request, to the end of every process that it starts; how to tell who asked for it.
 
-        Each of those closes `line`. The descriptors are closed here, the first, a lock, when all have ended.
+        Each of those closes `line` and the descriptors, which are closed here too but for the first, a lock.
         """
         ...
 
@@ -62,15 +62,26 @@ class ForkServer:
         wire.send(self._line, self._program.ready())
         self._poll.register(self._line, select.POLLIN)
         while self._serving or self._children:
-            ready = [descriptor for descriptor, _ in self._poll.poll()]
-            if ready != [self._line.fileno()]:  # one at a time, for it may change what the others are
-                self._children.on_event(next(other for other in ready if other != self._line.fileno()))
-            elif request := wire.receive(self._line):
-                self._answer(*request)
-            else:
-                self._serving = False
-                self._poll.unregister(self._line)
-                self._children.dismiss()
+            ready = [descriptor for descriptor, _ in self._poll.poll(self._children.look_after_orphans())]
+            if events := [other for other in ready if other != self._line.fileno()]:
+                self._children.on_event(events[0])  # one at a time, for it may change what the others are
+            elif ready:
+                self._listen()
+
+    def _listen(self) -> None:
+        try:
+            request = wire.receive(self._line)
+        except OSError as error:
+            if not wire.none_can_be_opened(error):
+                raise
+            self._say({"refused": f"cannot take a request: {error}"})
+            return
+        if request:
+            self._answer(*request)
+        else:
+            self._serving = False
+            self._poll.unregister(self._line)
+            self._children.dismiss()
 
     def _answer(self, message: wire.Message, descriptors: list[int]) -> None:
         try:
@@ -78,6 +89,8 @@ class ForkServer:
                 self._program.told(message["tell"])
                 _settle()
                 answer: wire.Message = {}
+            elif "alive" in message:
+                answer = {}
             elif reason := self._program.refuses():
                 answer = {"refused": reason}
             else:
@@ -88,6 +101,9 @@ class ForkServer:
             answer = {"refused": f"cannot fork: {error}"}
         finally:
             wire.close(descriptors)
+        self._say(answer)
+
+    def _say(self, answer: wire.Message) -> None:
         with suppress(OSError):  # the end of the line is found by the next look at it
             wire.send(self._line, answer)
 

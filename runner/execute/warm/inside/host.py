@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import selectors
 import socket
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any
 
 from . import wire
 from .command import as_told_by_shell, shell_sets
 from .eligible import Found
+from .files import umask
 from .lines import Packed
 
 _KILLED = -9
@@ -40,33 +41,29 @@ class Host:
             "open_files": packed.open_files,
             "environment": environment,
             "cwd": directory,
-            "umask": _umask(),
+            "umask": umask(),
         }
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with ours:
-            pipes = [os.pipe(), os.pipe()]
+        with ExitStack() as ours:
             try:
-                wire.send(self._line, message, [theirs.fileno(), *(write for _, write in pipes)])
+                with ExitStack() as theirs:
+                    answers, reply = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                    ours.enter_context(answers)
+                    theirs.enter_context(reply)
+                    pipes = [wire.pipe(ours, theirs) for _ in range(2)]
+                    wire.send(self._line, message, [reply.fileno(), *(write for _, write in pipes)])
             except OSError:
-                wire.close([read for read, _ in pipes])
                 return None
-            finally:
-                theirs.close()
-                wire.close([write for _, write in pipes])
-            return _follow(ours, [read for read, _ in pipes])
+            return _follow(answers, [read for read, _ in pipes])
 
 
 def _follow(answers: socket.socket, pipes: list[int]) -> Result | None:
-    try:
-        first = _answer(answers)
-        if first is None or "started" not in first:
-            return None
-        stdout, stderr = _read(pipes)
-        last = _answer(answers)
-        code, said = as_told_by_shell(last["code"] if last else _KILLED)
-        return code, stdout, stderr + said
-    finally:
-        wire.close(pipes)
+    first = _answer(answers)
+    if first is None or "started" not in first:
+        return None
+    stdout, stderr = _read(pipes)
+    last = _answer(answers)
+    code, said = as_told_by_shell(last["code"] if last else _KILLED)
+    return code, stdout, stderr + said
 
 
 def _answer(answers: socket.socket) -> wire.Message | None:
@@ -79,7 +76,7 @@ def _answer(answers: socket.socket) -> wire.Message | None:
 def _read(pipes: list[int]) -> tuple[bytes, bytes]:
     """Everything from both, until nobody holds the other ends."""
     contents = {pipe: bytearray() for pipe in pipes}
-    with selectors.DefaultSelector() as selector:
+    with selectors.PollSelector() as selector:  # needs no descriptor of its own
         for pipe in pipes:
             selector.register(pipe, selectors.EVENT_READ)
         while selector.get_map():
@@ -90,9 +87,3 @@ def _read(pipes: list[int]) -> tuple[bytes, bytes]:
                     selector.unregister(key.fd)
     stdout, stderr = (bytes(contents[pipe]) for pipe in pipes)
     return stdout, stderr
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import select
+import signal
 import socket
 import sys
 import threading
@@ -41,15 +42,20 @@ class Host:
                     return
 
     def _serve(self) -> bool:
-        request = wire.receive(self._line)
+        try:
+            request = wire.receive(self._line)
+        except OSError as error:
+            if not wire.none_can_be_opened(error):
+                raise
+            return True  # whoever asked finds the line for the answer closed, before anything has begun
         if request is None:
             return False
         message, descriptors = request
         reply = socket.socket(fileno=descriptors.pop(0))
         try:
             self._start(message, descriptors, reply)
-        except BrokenPipeError:
-            reply.close()  # who asked has gone
+        except OSError:
+            reply.close()  # who asked has gone; or finds that the module was killed, if it could not be started
         finally:
             wire.close(descriptors)
         return True
@@ -71,7 +77,12 @@ class Host:
             wire.close(self._private)
             self._forget()
             _module(message, output)
-        pidfd = os.pidfd_open(pid)
+        try:
+            pidfd = os.pidfd_open(pid)
+        except OSError:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            raise
         self._waiting[pidfd] = (pid, reply)
         self._poll.register(pidfd, select.POLLIN)
 

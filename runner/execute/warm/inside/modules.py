@@ -7,7 +7,6 @@ host with its run.
 from __future__ import annotations
 
 import importlib
-import os
 import socket
 import sys
 import time
@@ -76,8 +75,7 @@ class Modules:
         """Be the host of a run's modules."""
         lock, modules = descriptors
         asked = socket.socket(fileno=modules)
-        Host(asked, self._loaded, [line]).run()
-        os.close(lock)
+        Host(asked, self._loaded, [line, lock]).run()
         return asked.close
 
 

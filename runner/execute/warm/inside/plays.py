@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import atexit
 import os
+import signal
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NoReturn
 
 from ansible import __file__ as ansible_file
@@ -20,7 +22,10 @@ from .files import changed
 from .host import Host
 from .leaving import exit_code, flush, heed_signals
 from .lines import Line, line
-from .supervisor import be_killed_first, die_with, supervise
+from .supervisor import GIVEN_UP, GRACE, be_killed_first, die_with, supervise
+
+_HOST_WITHIN = GRACE + GIVEN_UP + 1
+"""Seconds; as long as a host may take that tries to end what cannot be ended."""
 
 
 class Plays:
@@ -67,14 +72,24 @@ class Plays:
                 _play(message, (output, parts), self._line, self._register, host)
             wire.close([output, parts])
             code = supervise(child, lifeline, message["until"], ending=lambda: host.shutdown(socket.SHUT_WR))
-            host.recv(1)  # at its end the host has ended every module
-        wire.close([lock, lifeline])
+            _wait_for_host(host, message["host"])
+        os.close(lifeline)
 
         def tell() -> None:
             os.write(status, str(code).encode())
             os.close(status)
 
         return tell
+
+
+def _wait_for_host(host: socket.socket, pid: int) -> None:
+    """Until it has ended every module; one that does not answer is killed, and its zygote does that."""
+    host.settimeout(_HOST_WITHIN)
+    try:
+        host.recv(1)
+    except TimeoutError:
+        with suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def _play(

@@ -11,6 +11,8 @@ A program of its own: `python -I -S supervisor.py <lifeline> <lock> <until> <com
   same way, unless the operator has written a later moment into the lifeline, as a line: an operator that was
   frozen cannot end its runs, and when it has lost its lease another operator may be about to start them again.
 - `lock` is a locked file; it stays locked, and the next run of the same object waits, until none is left.
+- What cannot be ended (another user's process, one that hangs in the kernel) is given up after a while: the run is
+  over, and a process that is left behind keeps the lock, with the names of what is left in the locked file.
 - What is still there when the command ends (a daemon, `async` with `poll: 0`, an ssh master) is ended the same
   way: a run is over when its last process is.
 - What it starts is killed first when memory runs out, so that a run does not take the operator along.
@@ -29,10 +31,12 @@ import time
 
 TYPE_CHECKING = False  # `typing` would take longer to import than everything else here
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL."""
+GIVEN_UP = 10.0
+"""Seconds after the first SIGKILL until what it does not end is given up."""
 
 _NEVER = float("inf")
 _LONGEST_NAP = 1.0
@@ -55,7 +59,10 @@ def main(lifeline: int, lock: int, until: float, command: list[str]) -> int:
     adopt()
     child = _start(command)
     let_go_of_output()
-    return supervise(child, lifeline, until)
+    code = supervise(child, lifeline, until)
+    if not none_left():
+        _keep_locked(lock)
+    return code
 
 
 def adopt() -> None:
@@ -155,21 +162,49 @@ def _exit_code(status: int) -> int:
 
 
 def end_all(child: int) -> int:
-    """End every descendant; the code of `child`, if it was among them."""
+    """End every descendant that can be ended; the code of `child`, if it was among them."""
     code = _reap(child, 0)
     if none_left():
         return code
-    deadline = time.monotonic() + GRACE
+    begun = time.monotonic()
     _signal_all(_SIGTERM)
     pause = 0.002
-    while True:
+    while (passed := time.monotonic() - begun) < GRACE + GIVEN_UP:
         code = _reap(child, code)
         if none_left():
-            return code
-        if time.monotonic() > deadline:
+            break
+        if passed > GRACE:
             _signal_all(_SIGKILL)
         time.sleep(pause)
         pause = min(pause * 1.5, 0.05)
+    return code
+
+
+def _keep_locked(lock: int) -> None:
+    """Leave a process behind that keeps the lock until all that is left below us, and will lose us, has ended."""
+    left = {pid: _started(pid) for pid in descendants()}
+    note_left(lock, left)
+    if not os.fork():
+        while any(when and _started(pid) == when for pid, when in left.items()):
+            time.sleep(_LONGEST_NAP)
+        os._exit(0)
+
+
+def stay_until_none_left(lock: int) -> None:
+    """Keep the lock while something lives below us that could not be ended."""
+    note_left(lock, descendants())
+    while not none_left():
+        time.sleep(_LONGEST_NAP)
+
+
+def note_left(lock: int, pids: Iterable[int]) -> str:
+    """Write into the locked file which processes keep it locked, for whoever waits for it; what was written."""
+    names = ", ".join(f"{pid} ({_name(pid)})" for pid in pids if _started(pid))
+    try:  # noqa: SIM105  (see below)
+        os.pwrite(lock, names.encode(errors="replace"), 0)
+    except OSError:
+        pass  # a full disk: then nobody is told
+    return names
 
 
 def _reap(child: int, code: int) -> int:
@@ -215,12 +250,31 @@ def descendants(of: int = 0) -> list[int]:
 
 
 def _parent(pid: str) -> int:
-    """The parent of a process, 0 if it has gone. Its name, which may hold anything, ends at the last bracket."""
+    """The parent of a process, 0 if it has gone."""
+    return int((_stat(pid)[1:2] or [b"0"])[0])
+
+
+def _started(pid: int) -> bytes:
+    """When a process was started, in ticks since the machine was; empty if it has ended."""
+    stat = _stat(pid)
+    return stat[19] if stat and stat[0] not in b"ZX" else b""
+
+
+def _stat(pid: str | int) -> list[bytes]:
+    """The state of a process and what follows it; nothing if it has gone."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            return int(file.read().rpartition(b")")[2].split()[1])
+            return file.read().rpartition(b")")[2].split()  # its name, which may hold anything, ends there
     except OSError:
-        return 0
+        return []
+
+
+def _name(pid: int) -> str:
+    try:
+        with open(f"/proc/{pid}/comm", "rb") as file:
+            return ascii(file.read().decode(errors="replace").strip())[1:-1]
+    except OSError:
+        return "?"
 
 
 if __name__ == "__main__":

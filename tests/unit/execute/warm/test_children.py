@@ -12,17 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from runner.execute.warm.inside import children, wire
+from runner.execute.warm.inside import children, orphans, wire
 from runner.execute.warm.inside.children import Children
+from tests.fixtures.descriptors import no_more_than, open_descriptors
 
 PATIENCE = 10.0
 
 
 def serve(_message: wire.Message, descriptors: list[int], _line: int) -> Callable[[], None]:
     """Write our pid to the second descriptor, when there is something to read from the third."""
-    lock, answer, gate = descriptors
+    _lock, answer, gate = descriptors
     os.read(gate, 1)
-    wire.close([lock, gate])
+    os.close(gate)
 
     def tell() -> None:
         os.write(answer, str(os.getpid()).encode())
@@ -45,6 +46,7 @@ class Server:
         deadline = time.monotonic() + PATIENCE
         while not done():
             assert time.monotonic() < deadline
+            self.children.look_after_orphans()
             for descriptor, _ in self.poll.poll(20)[:1]:
                 self.children.on_event(descriptor)
 
@@ -76,7 +78,8 @@ class Request:
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     """In a process that has other children, which are no orphans to be killed."""
-    monkeypatch.setattr(children, "descendants", lambda _of=0: [])
+    for module in (children, orphans):
+        monkeypatch.setattr(module, "descendants", lambda _of=0: [])
     server = Server()
     yield server
     server.children.dismiss()
@@ -122,6 +125,50 @@ def test_a_request_stays_locked_until_it_is_served_and_no_longer(server: Server,
     server.until(lambda: _waits(server, first.pid))
     assert _can_be_locked(locked)
     second.finish()
+
+
+def test_a_request_that_cannot_be_passed_on_keeps_no_lock(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError("no file")
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(wire, "send", fail)
+        with pytest.raises(OSError, match="no file"):
+            server.request(tmp_path / "lock")
+    assert _can_be_locked(tmp_path / "lock")
+    assert server.request().finish()
+
+
+def test_a_child_whose_end_would_not_be_seen_is_ended_at_once(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_pid: int) -> int:
+        raise OSError("no file")
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(os, "pidfd_open", fail)
+        with pytest.raises(OSError, match="no file"):
+            server.request()
+    assert not server.children
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+@pytest.mark.parametrize("more", range(3))
+def test_a_child_that_cannot_be_watched_for_want_of_files_is_none(
+    server: Server, tmp_path: Path, more: int
+) -> None:
+    """Nor does anything stay open for it."""
+    (tmp_path / "lock").touch()
+    with (tmp_path / "lock").open("a") as file:
+        before = open_descriptors()
+        with no_more_than(more), pytest.raises(OSError, match="Too many open files"):
+            server.children.give({}, [file.fileno()], lambda: None)
+        server.children.dismiss()
+        server.until(lambda: not server.children)
+        assert open_descriptors() == before
 
 
 def _can_be_locked(path: Path) -> bool:

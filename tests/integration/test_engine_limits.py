@@ -1,0 +1,210 @@
+"""The warm engine where its processes do not answer, or no more files can be opened: every wait has an end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from runner.errors import RunError, UnsureError
+from runner.execute.run import Ending
+from runner.execute.warm import pair
+from runner.watches import Engine
+from tests.fixtures.ansible_line import only_where_warm
+from tests.fixtures.descriptors import no_more_than, open_descriptors
+from tests.fixtures.engine import children, of_runs
+from tests.fixtures.warm import PATIENCE, Warm, until
+
+pytestmark = only_where_warm
+
+ZYGOTES = ("plays", "modules")
+
+
+@pytest.fixture
+async def warm(tmp_path: Path) -> AsyncIterator[Warm]:
+    warm = Warm(tmp_path)
+    await warm.executor.warm_up()
+    yield warm
+    await warm.executor.close()
+
+
+@contextmanager
+def stopped(pid: int) -> Iterator[None]:
+    """As by SIGSTOP, until it is killed or this ends."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("zygote", ZYGOTES)
+async def test_a_deadline_comes_though_a_zygote_does_not_answer(warm: Warm, zygote: str) -> None:
+    began = time.monotonic()
+    with stopped(getattr(warm, zygote)):
+        outcome = await warm.run(f"- shell: touch {warm.directory}/ran", deadline=1.0)
+    assert outcome.ending is Ending.DEADLINE
+    assert time.monotonic() - began < 6
+    assert (await warm.run("- ping:")).succeeded
+    assert not (warm.directory / "ran").exists()
+
+
+@pytest.mark.parametrize("zygote", ZYGOTES)
+async def test_a_run_can_be_cancelled_though_a_zygote_does_not_answer(warm: Warm, zygote: str) -> None:
+    with stopped(getattr(warm, zygote)):
+        run = asyncio.create_task(warm.run(f"- shell: touch {warm.directory}/ran"))
+        await asyncio.sleep(0.5)  # it has asked by then; that it is asking cannot be seen
+        run.cancel()
+        async with asyncio.timeout(6):
+            with pytest.raises(asyncio.CancelledError):
+                await run
+    assert (await warm.run("- ping:")).succeeded
+    assert not (warm.directory / "ran").exists()
+
+
+async def test_nor_does_a_zygote_that_hangs_while_it_starts_keep_a_deadline_from_coming(tmp_path: Path) -> None:
+    warm = Warm(tmp_path)
+    run = asyncio.create_task(warm.run("- ping:", deadline=1.5))
+    await until(lambda: zygotes_of(os.getpid()))
+    with stopped(zygotes_of(os.getpid())[0]):
+        async with asyncio.timeout(6):
+            assert (await run).ending is Ending.DEADLINE
+    await warm.executor.close()
+
+
+def zygotes_of(parent: int) -> list[int]:
+    found = []
+    for pid in children(parent):
+        with suppress(OSError):
+            if Path(f"/proc/{pid}/cmdline").read_text().split("\0")[-3:-2] in (["plays"], ["modules"]):
+                found.append(pid)
+    return found
+
+
+@pytest.mark.parametrize("zygote", ZYGOTES)
+async def test_one_that_does_not_answer_is_killed_and_replaced_and_the_run_is_done_once(
+    warm: Warm, zygote: str
+) -> None:
+    before = getattr(warm, zygote)
+    with stopped(before):
+        outcome = await warm.run(f"- shell: echo x >> {warm.directory}/ledger")
+    assert (outcome.succeeded, outcome.engine) == (True, Engine.WARM)
+    assert getattr(warm, zygote) != before
+    assert (warm.directory / "ledger").read_text() == "x\n"
+
+
+async def test_a_run_is_not_started_again_when_it_is_not_certain_that_it_has_not_begun(
+    warm: Warm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here, because the zygote cannot be killed."""
+    monkeypatch.setattr(pair, "SURE_WITHIN", 0.1)
+    monkeypatch.setattr(pair, "ENDED_WITHIN", 0.1)
+    assert warm.executor._engine._pair
+    plays = warm.executor._engine._pair.plays
+    monkeypatch.setattr(plays, "kill", lambda: None)
+    with stopped(warm.plays):
+        with pytest.raises(UnsureError, match="cannot be ended"):
+            await warm.run(f"- shell: touch {warm.directory}/ran")
+        monkeypatch.undo()
+        plays.kill()
+    assert (await warm.run("- ping:")).succeeded
+    assert not (warm.directory / "ran").exists()
+
+
+@pytest.mark.parametrize("zygote", ZYGOTES)
+async def test_one_that_stops_answering_in_a_run_does_not_keep_the_object_locked(warm: Warm, zygote: str) -> None:
+    begun, go_on = warm.directory / "begun", warm.directory / "go-on"
+    run = asyncio.create_task(
+        warm.run(f"- file: {{path: {begun}, state: touch}}\n- wait_for: {{path: {go_on}, sleep: 1}}")
+    )
+    await until(begun.exists)
+    with stopped(getattr(warm, zygote)):
+        go_on.touch()
+        assert (await run).succeeded
+        async with asyncio.timeout(PATIENCE):
+            assert (await warm.run("- ping:")).succeeded
+
+
+@pytest.mark.parametrize("zygote", ZYGOTES)
+async def test_the_engine_can_be_closed_though_a_zygote_does_not_answer(warm: Warm, zygote: str) -> None:
+    await warm.run("- ping:")
+    with stopped(getattr(warm, zygote)):
+        async with asyncio.timeout(PATIENCE):
+            await warm.executor.close()
+    assert not zygotes_of(os.getpid())
+
+
+@pytest.mark.parametrize("zygote", ZYGOTES)
+async def test_those_that_are_replaced_are_reaped(warm: Warm, zygote: str) -> None:
+    os.kill(getattr(warm, zygote), signal.SIGKILL)
+    assert (await warm.run("- ping:")).succeeded
+    await until(lambda: set(children(os.getpid())) == warm.executor.zygotes)
+
+
+@pytest.mark.parametrize("zygote", ZYGOTES)
+async def test_one_that_is_killed_in_a_run_does_not_change_its_exit_code(warm: Warm, zygote: str) -> None:
+    begun, go_on = warm.directory / "begun", warm.directory / "go-on"
+    run = asyncio.create_task(
+        warm.run(f"- file: {{path: {begun}, state: touch}}\n- wait_for: {{path: {go_on}, sleep: 1}}")
+    )
+    await until(begun.exists)
+    os.kill(getattr(warm, zygote), signal.SIGKILL)
+    go_on.touch()
+    outcome = await run
+    assert (outcome.succeeded, outcome.return_code) == (True, 0)
+
+
+async def test_a_host_that_does_not_answer_is_killed_at_the_end_of_its_run(warm: Warm) -> None:
+    await warm.run("- ping:")
+    [host] = children(warm.modules)
+    run = asyncio.create_task(
+        warm.run(f"- wait_for: {{path: {warm.directory}/go-on, sleep: 1}}\n  register: x\n- meta: noop")
+    )
+    await until(lambda: of_runs({warm.modules}))
+    (warm.directory / "go-on").touch()
+    await until(lambda: not of_runs({warm.modules}))
+    with stopped(host):
+        async with asyncio.timeout(PATIENCE):
+            assert (await run).succeeded
+            assert (await warm.run("- ping:")).succeeded
+
+
+async def test_a_supervisor_that_does_not_answer_is_killed_with_what_it_has_started(
+    warm: Warm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runner.execute.child._END_WITHIN", 0.5)
+    begun = warm.directory / "begun"
+    run = asyncio.create_task(warm.run(f"- shell: touch {begun}; sleep 1000"))
+    await until(begun.exists)
+    [supervisor] = children(warm.plays)
+    with stopped(supervisor):
+        run.cancel()
+        async with asyncio.timeout(PATIENCE):
+            with pytest.raises(asyncio.CancelledError):
+                await run
+    await until(lambda: not of_runs(warm.executor.zygotes))
+
+
+@pytest.mark.parametrize("how", [Engine.WARM, Engine.COLD])
+async def test_after_a_shortage_of_files_all_is_well_again(warm: Warm, how: Engine) -> None:
+    """However far a run has come with those that there were: it is told as a run error, and nothing is left of it."""
+    await warm.run("- ping:", engine=how)
+    await until(lambda: not of_runs(warm.executor.zygotes))
+    before = open_descriptors()
+    for more in range(24):
+        ledger = warm.directory / f"ledger-{more}"
+        run = warm.a_run(f"- shell: echo x >> {ledger}", engine=how)
+        with no_more_than(more), suppress(RunError):
+            await warm.executor.run(run, lambda *_: None)
+        assert not ledger.exists() or ledger.read_text() == "x\n"
+        await until(lambda: not of_runs(warm.executor.zygotes))
+    outcome = await warm.run("- ping:", engine=how)
+    assert (outcome.succeeded, outcome.engine) == (True, how)
+    await until(lambda: len(open_descriptors()) <= len(before))
