@@ -153,14 +153,6 @@ def is_name(text: str) -> bool:
     return len(text.encode(errors="surrogatepass")) <= LONGEST_NAME
 
 
-def key_of(body: Body) -> ObjectKey:
-    """The key of a whole object, from its apiVersion, kind and metadata."""
-    meta = body["metadata"]
-    return ObjectKey(
-        GroupVersionKind.of(body["apiVersion"], body["kind"]), meta.get("namespace", ""), meta["name"]
-    )
-
-
 def nested_deeper(value: object, levels: int) -> bool:
     """Whether decoded JSON is nested deeper than that. Does not recurse, so that no depth is too much for it."""
     level = [value]

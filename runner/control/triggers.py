@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
-from runner.control.entry import Priority, Trigger
+from runner.control.entry import Trigger
+from runner.kube.store import Change
 from runner.objects import GroupVersionKind, ObjectKey, ObjectMeta, is_name
 from runner.watches import Watch
 
@@ -29,32 +29,12 @@ _BOOKKEEPING = (
 """Annotations that Kubernetes' own controllers write as a kind of status."""
 
 
-class Change(Protocol):
-    """What a reflector tells: `old` is None for a new object, `new` for one that is gone.
-
-    `listed` says that the first list found it, not an event.
-    """
-
-    @property
-    def gvk(self) -> GroupVersionKind: ...
-    @property
-    def old(self) -> ObjectMeta | None: ...
-    @property
-    def new(self) -> ObjectMeta | None: ...
-    @property
-    def listed(self) -> bool: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Enqueue:
     """A key to add to the work queue, and why."""
 
     key: ObjectKey
     trigger: Trigger
-
-    @property
-    def priority(self) -> Priority:
-        return self.trigger.priority
 
 
 @dataclass(frozen=True, slots=True)

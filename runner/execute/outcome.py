@@ -104,7 +104,6 @@ def conclude(
     *,
     ending: Ending,
     return_code: int,
-    seconds: Mapping[str, float] | None = None,
     rescued_tasks_fail: bool = False,
     note: str = "",
 ) -> Outcome:
@@ -124,7 +123,6 @@ def conclude(
         data=_mapping(recap.get("artifact_data")),
         facts=state.facts,
         requeue_after=state.requeue_after,
-        seconds=seconds or {},
     )
 
 

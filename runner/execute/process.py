@@ -145,7 +145,6 @@ class ColdExecutor:
                 raise RunError(f"cannot lock {directory.lock}: {error}") from error
 
     async def _run(self, run: Run, sink: Sink, directory: RunDirectory, lock: int, stop: asyncio.Event) -> Outcome:
-        began = time.monotonic()
         prepared = await asyncio.to_thread(self._prepare, run, directory)
         ending, code = Ending.CANCELLED, _STOPPED_CODE
         under_way: Started | None = None
@@ -164,17 +163,11 @@ class ColdExecutor:
                         left = run.deadline and max(0.0, run.deadline - (time.monotonic() - started))
                         ending, code = await _follow(under_way.child, stream, stop, left)
         finally:
-            ended = time.monotonic()
             await asyncio.to_thread(self._finish, run, prepared, ending, code)
         result = outcome.conclude(
             stream.state,
             ending=ending,
             return_code=code,
-            seconds={
-                "prepare": started - began,
-                "ansible": ended - started,
-                "finish": time.monotonic() - ended,
-            },
             rescued_tasks_fail=run.rescued_tasks_fail,
             note=f"ended by its deadline of {run.deadline:g} seconds" if ending is Ending.DEADLINE else "",
         )

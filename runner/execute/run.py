@@ -5,7 +5,7 @@ Deciding knows this module only; how a process is started stays behind `Executor
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
@@ -76,7 +76,7 @@ class Outcome:
     `data` is what `set_stats` published, `facts` what `set_fact` set; `children` are the objects of its own that
     the run wrote or read, as the API server last answered; `requeue_after` is in seconds, where the role asked
     for it (0 too);
-    `seconds` says how long the run's parts took: `prepare`, `ansible`, `finish`; `engine` is how it was started
+    `engine` is how it was started
     (warm or cold), `why_cold` why it was not warm though it might have been.
     """
 
@@ -90,7 +90,6 @@ class Outcome:
     facts: Mapping[str, Any] = field(default_factory=dict, repr=False)
     children: tuple[Body, ...] = field(default=(), repr=False)
     requeue_after: float | None = None
-    seconds: Mapping[str, float] = field(default_factory=dict)
     engine: Engine = Engine.COLD
     why_cold: str = ""
 
@@ -118,19 +117,3 @@ class Executor(Protocol):
     async def forget(self, key: ObjectKey) -> None:
         """Remove what runs of this object left on disk; the object is gone."""
         ...
-
-
-class FakeExecutor:
-    """Stands in for Ansible in tests: records each run and answers what it was told to."""
-
-    def __init__(self, answer: Outcome | Callable[[Run], Awaitable[Outcome]] | None = None) -> None:
-        self.answer = answer or Outcome(Ending.FINISHED, 0, Stats(ok=1, completion="2026-01-01T00:00:00+00:00"))
-        self.runs: list[Run] = []
-        self.forgotten: list[ObjectKey] = []
-
-    async def run(self, run: Run, sink: Sink) -> Outcome:  # noqa: ARG002  (the protocol's signature)
-        self.runs.append(run)
-        return self.answer if isinstance(self.answer, Outcome) else await self.answer(run)
-
-    async def forget(self, key: ObjectKey) -> None:
-        self.forgotten.append(key)

@@ -12,12 +12,12 @@ from aiohttp import hdrs, web
 from multidict import CIMultiDict
 
 from runner.errors import OperatorError
+from runner.kube.discovery import Discovery, Resource
 from runner.objects import GroupVersionKind, Owner
 from runner.serve import bodies, ownership
 from runner.serve.injection import injected
 from runner.serve.ownership import Mechanism
 from runner.serve.target import Target
-from runner.serve.upstream import Resource, Resources
 
 log = structlog.get_logger(__name__)
 
@@ -34,7 +34,7 @@ class Dependents:
 
     def __init__(
         self,
-        discovery: Resources,
+        discovery: Discovery,
         on_dependent: OnDependent,
         *,
         inject: bool,

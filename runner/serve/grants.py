@@ -11,7 +11,6 @@ import hmac
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -31,14 +30,6 @@ class Connection(Protocol):
 
 KEPT = 8 * 1024 * 1024
 """Bytes of a run's own objects that are kept, as they were answered."""
-
-
-@dataclass(slots=True)
-class Counts:
-    """What a run asked for: answered reads and successful writes."""
-
-    reads: int = 0
-    writes: int = 0
 
 
 class Children:
@@ -89,7 +80,6 @@ class Grant:
     ) -> None:
         self.owner = owner
         self.kubeconfig = kubeconfig
-        self.counts = Counts()
         self._children = children
         self._tokens = tokens
         self._grants = grants

@@ -14,9 +14,9 @@ from typing import Any
 import yaml
 
 from runner.errors import BodyError
+from runner.kube.discovery import Resource
 from runner.objects import GroupVersionKind, Owner
 from runner.serve.target import Target
-from runner.serve.upstream import Resource
 
 PRIMARY = "operator-sdk/primary-resource"
 PRIMARY_TYPE = "operator-sdk/primary-resource-type"

@@ -16,6 +16,8 @@ import structlog
 from aiohttp import web
 
 from runner.errors import BodyError, KubeError
+from runner.kube.client import Client
+from runner.kube.discovery import Discovery
 from runner.metrics import Metrics
 from runner.objects import GroupVersionKind, Owner
 from runner.serve import bodies
@@ -25,7 +27,6 @@ from runner.serve.listen import loopback
 from runner.serve.ownwrites import OwnWrites, written
 from runner.serve.target import STREAMS, Target, forwardable, parse_target
 from runner.serve.upgrades import is_upgrade, upgrade
-from runner.serve.upstream import Resources, Upstream
 
 log = structlog.get_logger(__name__)
 
@@ -49,8 +50,8 @@ class Proxy:
 
     def __init__(  # noqa: PLR0913  (what it is composed of)
         self,
-        client: Upstream,
-        discovery: Resources,
+        client: Client,
+        discovery: Discovery,
         *,
         port: int,
         inject: bool = True,
@@ -158,15 +159,12 @@ class Proxy:
     async def _answer(
         self, request: web.BaseRequest, target: Target | None, upstream: aiohttp.ClientResponse, grant: Grant
     ) -> web.StreamResponse:
-        write = request.method in WRITES
-        grant.counts.reads += not write
         if target is not None and _worth_a_look(request.method, target, upstream):
             body, complete = await bodies.read_up_to(upstream.content, LOOKED_AT)
             if not complete:
                 return await bodies.stream_response(request, upstream, body)
             await self._look(request.method, target, body, grant)
             return bodies.whole_response(upstream, body)
-        grant.counts.writes += write and upstream.ok and not (target and target.dry_run)
         if request.method != "HEAD" and upstream.content_length is not None and upstream.content_length <= SMALL:
             return bodies.whole_response(upstream, await upstream.read())
         return await bodies.stream_response(request, upstream)
@@ -178,7 +176,6 @@ class Proxy:
             return
         body = bodies.parsed(raw)
         if write:
-            grant.counts.writes += 1
             for uid, version in written(method, body):
                 self._own.add(uid, version)
         grant.saw(method, body, len(raw))

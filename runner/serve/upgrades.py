@@ -10,8 +10,8 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from runner.errors import UnreachableError
+from runner.kube.client import Client
 from runner.serve.bodies import end_to_end, tokens
-from runner.serve.upstream import Upstream
 
 CHUNK = 64 * 1024
 MAX_ERROR_BODY = 1024 * 1024
@@ -22,7 +22,7 @@ def is_upgrade(headers: Mapping[str, str]) -> bool:
     return hdrs.UPGRADE in headers and "upgrade" in tokens(headers, hdrs.CONNECTION)
 
 
-async def upgrade(client: Upstream, request: web.BaseRequest) -> web.StreamResponse:
+async def upgrade(client: Client, request: web.BaseRequest) -> web.StreamResponse:
     """Ask the API server over a connection of its own; splice the two if it agrees, else pass its answer on.
 
     Raises UnreachableError if there is no answer.
@@ -45,7 +45,7 @@ async def upgrade(client: Upstream, request: web.BaseRequest) -> web.StreamRespo
         writer.close()
 
 
-async def _asking(client: Upstream, request: web.BaseRequest) -> bytes:
+async def _asking(client: Client, request: web.BaseRequest) -> bytes:
     """The request as the API server is to see it: our credentials in place of the client's."""
     base = URL(client.base_url)
     headers = end_to_end(request.headers, frozenset({"authorization", "host", "expect", "content-length"}))

@@ -4,45 +4,47 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import aiohttp
+import kopf
 import yaml
 from aiohttp import web
-from multidict import CIMultiDict
-from yarl import URL
 
+from runner.kube.client import Client
+from runner.kube.discovery import Discovery, Resource
+from runner.kube.login import Credentials
 from runner.objects import GroupVersionKind, Owner
 from runner.serve.grants import Grant
 from runner.serve.kubeconfig import basic
 from runner.serve.ownership import Mechanism
 from runner.serve.proxy import Proxy
-from runner.serve.upstream import Resource
 
 FULL = frozenset({"get", "list", "watch", "create", "delete", "patch", "update"})
 OWNER = Owner(GroupVersionKind("app.example.com", "v1", "Database"), "shop", "orders", "uid-orders")
 Answer = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
-@dataclass(frozen=True)
-class FakeResource:
-    gvk: GroupVersionKind
-    namespaced: bool = True
-    verbs: frozenset[str] = FULL
+def resource(gvk: GroupVersionKind, *, namespaced: bool = True, verbs: frozenset[str] = FULL) -> Resource:
+    return Resource(gvk, f"{gvk.kind.lower()}s", namespaced, verbs, frozenset())
 
 
 KINDS: dict[tuple[str, str, str], Resource] = {
-    ("", "v1", "configmaps"): FakeResource(GroupVersionKind("", "v1", "ConfigMap")),
-    ("", "v1", "namespaces"): FakeResource(GroupVersionKind("", "v1", "Namespace"), namespaced=False),
-    ("authorization.k8s.io", "v1", "subjectaccessreviews"): FakeResource(
-        GroupVersionKind("authorization.k8s.io", "v1", "SubjectAccessReview"), False, frozenset({"create"})
+    ("", "v1", "configmaps"): resource(GroupVersionKind("", "v1", "ConfigMap")),
+    ("", "v1", "namespaces"): resource(GroupVersionKind("", "v1", "Namespace"), namespaced=False),
+    ("authorization.k8s.io", "v1", "subjectaccessreviews"): resource(
+        GroupVersionKind("authorization.k8s.io", "v1", "SubjectAccessReview"),
+        namespaced=False,
+        verbs=frozenset({"create"}),
     ),
 }
 
 
-class FakeDiscovery:
+class FakeDiscovery(Discovery):
+    """Knows a few kinds, and may be made to fail or to wait."""
+
     def __init__(self) -> None:
         self.error: Exception | None = None
         self.asked = asyncio.Event()
@@ -55,37 +57,6 @@ class FakeDiscovery:
         if self.error is not None:
             raise self.error
         return KINDS.get((group, version, plural))
-
-
-class BareClient:
-    """The few methods the proxy needs, without retries and without credentials but a fixed one."""
-
-    def __init__(self, base_url: str) -> None:
-        self.base_url = base_url
-        self._session = aiohttp.ClientSession(
-            auto_decompress=False, timeout=aiohttp.ClientTimeout(total=None, sock_connect=5)
-        )
-
-    def open(
-        self, method: str, path_and_query: str, *, headers: Mapping[str, str], data: Any
-    ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
-        return self._session.request(
-            method,
-            URL(self.base_url + path_and_query, encoded=True),
-            headers=CIMultiDict([*headers.items(), ("Authorization", "Bearer operator")]),
-            data=data,
-            allow_redirects=False,
-        )
-
-    async def dial(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        url = URL(self.base_url)
-        return await asyncio.open_connection(url.host, url.port)
-
-    async def auth_headers(self) -> dict[str, str]:
-        return {"Authorization": "Bearer operator"}
-
-    async def close(self) -> None:
-        await self._session.close()
 
 
 @dataclass(frozen=True)
@@ -103,7 +74,7 @@ class Bench:
     """A proxy in front of a scripted API server. `answer` may be replaced; `told` is what on_dependent was."""
 
     proxy: Proxy
-    client: BareClient
+    client: Client
     session: aiohttp.ClientSession
     discovery: FakeDiscovery
     told: list[tuple[str, Mechanism, str]] = field(default_factory=list)
@@ -147,7 +118,8 @@ async def bench(**options: Any) -> AsyncIterator[Bench]:
     await server.setup()
     site = web.TCPSite(server, "127.0.0.1", 0)
     await site.start()
-    client = BareClient(f"http://127.0.0.1:{server.addresses[0][1]}")
+    info = kopf.ConnectionInfo(server=f"http://127.0.0.1:{server.addresses[0][1]}", token="operator")
+    client = await Client.connect(login=lambda: Credentials(info))
     discovery = FakeDiscovery()
     told: list[tuple[str, Mechanism, str]] = []
     proxy = Proxy(

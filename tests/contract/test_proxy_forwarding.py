@@ -11,6 +11,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 from multidict import CIMultiDict
+from yarl import URL
 
 from tests.contract.standin import OWNER, Bench
 
@@ -182,7 +183,7 @@ async def test_a_client_that_waits_to_be_told_to_continue_is_told(bench: Bench) 
 
 
 async def test_no_answer_is_told_in_the_apis_own_shape(bench: Bench) -> None:
-    bench.client.base_url = "http://127.0.0.1:1"
+    bench.client._base = URL("http://127.0.0.1:1")
     with bench.proxy.grant(OWNER) as grant:
         reply = await bench.ask("GET", PATH, grant)
     status = json.loads(reply.body)

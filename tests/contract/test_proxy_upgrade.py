@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import pytest
+from yarl import URL
 
 from tests.contract.standin import OWNER, Bench
 
@@ -37,7 +38,7 @@ class Kubelet:
 @asynccontextmanager
 async def upgraded(bench: Bench, kubelet: Kubelet, protocol: str = "SPDY/3.1") -> AsyncIterator[Streams]:
     server = await asyncio.start_server(kubelet, "127.0.0.1", 0)
-    bench.client.base_url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/prefix"
+    bench.client._base = URL(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/prefix")
     with bench.proxy.grant(OWNER) as grant:
         reader, writer = await asyncio.open_connection("127.0.0.1", bench.proxy.port)
         head = "POST /api/v1/namespaces/shop/pods/p/exec?command=a%20b HTTP/1.1\r\nHost: localhost\r\n"

@@ -29,10 +29,11 @@ from runner.errors import (
     RunError,
     UnreachableError,
 )
-from runner.execute.run import Ending, FakeExecutor, Outcome, Run, Stats
+from runner.execute.run import Ending, Outcome, Run, Stats
 from runner.objects import Body, GroupVersionKind, ObjectKey, Owner
 from runner.selector import Requirement, Selector
 from runner.watches import Content, Finalizer, Watch
+from tests.fixtures.fake_executor import FakeExecutor
 from tests.fixtures.fake_objects import FakeObjects, Json
 from tests.fixtures.waiting import until
 

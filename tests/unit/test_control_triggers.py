@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import pytest
 
 from runner.control.entry import Priority, Trigger
 from runner.control.triggers import PRIMARY, PRIMARY_TYPE, Following, of_dependent, of_resource
+from runner.kube.store import Change, What
 from runner.objects import GroupVersionKind, ObjectKey, ObjectMeta, OwnerRef
 from runner.selector import Requirement, Selector
 from runner.watches import Content, Finalizer, Watch
@@ -39,21 +40,20 @@ KEY = ObjectKey(APPLE, "orchard", "a")
 OLD_TREE = (("tree", "old"),)
 
 
-@dataclass(frozen=True)
-class Seen:
-    old: ObjectMeta | None
-    new: ObjectMeta | None
-    gvk: GroupVersionKind = APPLE
-    listed: bool = False
+def seen(
+    old: ObjectMeta | None, new: ObjectMeta | None, gvk: GroupVersionKind = APPLE, *, listed: bool = False
+) -> Change:
+    what = What.UPDATED if old and new else What.ADDED if new else What.GONE
+    return Change(what, gvk, old, new, listed=listed)
 
 
-def edited(meta: ObjectMeta = META, **changes: Any) -> Seen:
+def edited(meta: ObjectMeta = META, **changes: Any) -> Change:
     new = replace(meta, **{"resource_version": "2", **changes})
-    return Seen(meta, new)
+    return seen(meta, new)
 
 
-def trigger(seen: Seen, watch: Watch = WATCH) -> Trigger | None:
-    enqueue = of_resource(seen, watch)
+def trigger(change: Change, watch: Watch = WATCH) -> Trigger | None:
+    enqueue = of_resource(change, watch)
     assert enqueue is None or enqueue.key == KEY
     return enqueue.trigger if enqueue else None
 
@@ -62,11 +62,11 @@ NO_GENERATION = replace(META, generation=0)
 
 
 @pytest.mark.parametrize(
-    ("seen", "expected"),
+    ("change", "expected"),
     [
-        (Seen(None, META), Trigger.CREATED),
-        (Seen(None, META, listed=True), Trigger.BACKLOG),
-        (Seen(META, None), Trigger.GONE),
+        (seen(None, META), Trigger.CREATED),
+        (seen(None, META, listed=True), Trigger.BACKLOG),
+        (seen(META, None), Trigger.GONE),
         (edited(generation=2), Trigger.CHANGED),
         (edited(uid="u2"), Trigger.CREATED),
         (edited(), None),
@@ -81,8 +81,8 @@ NO_GENERATION = replace(META, generation=0)
         (edited(NO_GENERATION, resource_version="1"), None),
     ],
 )
-def test_a_custom_resource(seen: Seen, expected: Trigger | None) -> None:
-    assert trigger(seen) is expected
+def test_a_custom_resource(change: Change, expected: Trigger | None) -> None:
+    assert trigger(change) is expected
 
 
 def test_annotations_trigger_only_where_the_watch_asks_for_them() -> None:
@@ -91,35 +91,35 @@ def test_annotations_trigger_only_where_the_watch_asks_for_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seen", "expected"),
+    ("change", "expected"),
     [
-        (Seen(None, META), None),
-        (Seen(None, replace(META, labels=OLD_TREE)), Trigger.CREATED),
+        (seen(None, META), None),
+        (seen(None, replace(META, labels=OLD_TREE)), Trigger.CREATED),
         (edited(labels=OLD_TREE), Trigger.SELECTED),
         (edited(replace(META, labels=OLD_TREE), labels=()), None),
         (edited(generation=2), None),
-        (Seen(META, None), Trigger.GONE),
+        (seen(META, None), Trigger.GONE),
     ],
 )
-def test_a_selector(seen: Seen, expected: Trigger | None) -> None:
-    assert trigger(seen, SELECTING) is expected
+def test_a_selector(change: Change, expected: Trigger | None) -> None:
+    assert trigger(change, SELECTING) is expected
 
 
 OURS = replace(META, finalizers=("example.com/f",))
 
 
 @pytest.mark.parametrize(
-    ("seen", "expected"),
+    ("change", "expected"),
     [
         (edited(OURS, deletion="now", generation=2), Trigger.DELETING),
-        (Seen(None, replace(OURS, deletion="now"), listed=True), Trigger.DELETING),
+        (seen(None, replace(OURS, deletion="now"), listed=True), Trigger.DELETING),
         (edited(replace(OURS, deletion="now")), None),
         (edited(replace(OURS, deletion="now"), generation=2), Trigger.DELETING),
         (edited(META, deletion="now", generation=2), None),
     ],
 )
-def test_a_finalizer(seen: Seen, expected: Trigger | None) -> None:
-    assert trigger(seen, FINALIZING) is expected
+def test_a_finalizer(change: Change, expected: Trigger | None) -> None:
+    assert trigger(change, FINALIZING) is expected
 
 
 def test_a_finalizer_is_honoured_though_the_selector_matches_no_more() -> None:
@@ -137,19 +137,19 @@ BY_REFERENCE = Following(APPLE, namespaced=True)
 BY_ANNOTATION = Following(APPLE, namespaced=True, by_reference=False, by_annotation=True)
 
 
-def owners(seen: Seen, *following: Following) -> list[ObjectKey]:
-    return [enqueue.key for enqueue in of_dependent(seen, following or (BY_REFERENCE,))]
+def owners(change: Change, *following: Following) -> list[ObjectKey]:
+    return [enqueue.key for enqueue in of_dependent(change, following or (BY_REFERENCE,))]
 
 
 PLAIN = replace(CHILD, generation=0)
 
 
 @pytest.mark.parametrize(
-    ("seen", "reconciles"),
+    ("change", "reconciles"),
     [
-        (Seen(None, CHILD), False),
-        (Seen(None, CHILD, listed=True), False),
-        (Seen(CHILD, None), True),
+        (seen(None, CHILD), False),
+        (seen(None, CHILD, listed=True), False),
+        (seen(CHILD, None), True),
         (edited(CHILD), False),
         (edited(CHILD, status_digest=2), False),
         (edited(CHILD, content_digest=2), False),
@@ -165,8 +165,8 @@ PLAIN = replace(CHILD, generation=0)
         (edited(PLAIN, content_digest=2), True),
     ],
 )
-def test_a_dependent(seen: Seen, reconciles: bool) -> None:
-    assert owners(seen) == ([KEY] if reconciles else [])
+def test_a_dependent(change: Change, reconciles: bool) -> None:
+    assert owners(change) == ([KEY] if reconciles else [])
 
 
 def test_the_dependent_is_not_asked_for_its_version_of_the_owner_kind() -> None:
@@ -211,16 +211,16 @@ def annotated(value: str, kind: str = "Apple.fruit.example.com") -> ObjectMeta:
 )
 def test_an_annotation_names_the_owner(value: str, namespaced: bool, expected: list[ObjectKey]) -> None:
     following = replace(BY_ANNOTATION, namespaced=namespaced)
-    assert owners(Seen(annotated(value), None), following) == expected
+    assert owners(seen(annotated(value), None), following) == expected
 
 
 def test_the_annotation_type_of_a_core_kind_has_no_group() -> None:
     following = replace(BY_ANNOTATION, owner=SECRET)
-    assert owners(Seen(annotated("far/a", "Secret"), None), following) == [ObjectKey(SECRET, "far", "a")]
+    assert owners(seen(annotated("far/a", "Secret"), None), following) == [ObjectKey(SECRET, "far", "a")]
 
 
 def test_an_annotation_of_another_kind_is_not_ours() -> None:
-    assert owners(Seen(annotated("far/a", "Pear.fruit.example.com"), None), BY_ANNOTATION) == []
+    assert owners(seen(annotated("far/a", "Pear.fruit.example.com"), None), BY_ANNOTATION) == []
 
 
 def test_what_a_run_itself_wrote_or_deleted_needs_no_other_run() -> None:
@@ -229,7 +229,7 @@ def test_what_a_run_itself_wrote_or_deleted_needs_no_other_run() -> None:
     def own_write(uid: str, version: str) -> bool:
         return (uid, version) in written
 
-    for seen in (edited(CHILD, generation=2), Seen(CHILD, None)):
-        assert of_dependent(seen, [BY_REFERENCE], own_write) == ()
+    for change in (edited(CHILD, generation=2), seen(CHILD, None)):
+        assert of_dependent(change, [BY_REFERENCE], own_write) == ()
     later = edited(CHILD, generation=2, resource_version="3")
     assert len(of_dependent(later, [BY_REFERENCE], own_write)) == 1

@@ -39,9 +39,6 @@ class Found:
     files: dict[str, Stat]
 
 
-NOT = Found("", {}, {})
-
-
 class Register:
     """What is known of modules: the zygote's, and in each run that is forked from it a copy that tells it more."""
 

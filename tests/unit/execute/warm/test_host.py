@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("ansible")
 
 from runner.execute.warm.inside import wire
-from runner.execute.warm.inside.eligible import NOT
+from runner.execute.warm.inside.eligible import Found
 from runner.execute.warm.inside.files import umask
 from runner.execute.warm.inside.host import Host, Result
 from runner.execute.warm.inside.lines import Packed
@@ -62,7 +62,7 @@ def test_a_module_that_has_begun_is_followed_to_its_end_though_no_more_files_can
     context = no_more_than(0)
     monkeypatch.setattr(wire, "send", send_then_run_short)
     try:
-        results.append(Host(line[0]).run(NOT, PACKED, {}, None))
+        results.append(Host(line[0]).run(Found("", {}, {}), PACKED, {}, None))
     finally:
         context.__exit__(None, None, None)
         thread.join()
@@ -75,7 +75,7 @@ def test_one_that_cannot_be_asked_for_is_refused_and_no_file_stays_open(
 ) -> None:
     before = open_descriptors()
     with no_more_than(more):
-        assert Host(line[0]).run(NOT, PACKED, {}, None) is None
+        assert Host(line[0]).run(Found("", {}, {}), PACKED, {}, None) is None
     assert open_descriptors() == before
 
 
