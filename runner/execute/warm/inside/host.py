@@ -29,31 +29,39 @@ class Host:
 
     def run(self, found: Found, packed: Packed, environment: dict[str, str], cwd: Any) -> Result | None:
         """Run a module to its end. None says that the host will not, and has not begun."""
-        directory = os.fsdecode(cwd) if cwd else os.getcwd()
-        if "PWD" in environment or "PWD" in shell_sets():
-            environment["PWD"] = directory
-        message = {
-            "module": found.name,
-            "files": found.files,
-            "collections": found.collections,
-            "parameters": packed.parameters,
-            "profile": packed.profile,
-            "open_files": packed.open_files,
-            "environment": environment,
-            "cwd": directory,
-            "umask": umask(),
-        }
         with ExitStack() as ours:
             try:
-                with ExitStack() as theirs:
-                    answers, reply = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-                    ours.enter_context(answers)
-                    theirs.enter_context(reply)
-                    pipes = [wire.pipe(ours, theirs) for _ in range(2)]
-                    wire.send(self._line, message, [reply.fileno(), *(write for _, write in pipes)])
+                answers, pipes = self._ask(ours, _message(found, packed, environment, cwd))
             except OSError:
                 return None
-            return _follow(answers, [read for read, _ in pipes])
+            return _follow(answers, pipes)
+
+    def _ask(self, ours: ExitStack, message: wire.Message) -> tuple[socket.socket, list[int]]:
+        """Where its answers come, and the pipes that stdout and stderr come through. Raises OSError."""
+        with ExitStack() as theirs:
+            answers, reply = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            ours.enter_context(answers)
+            theirs.enter_context(reply)
+            pipes = [wire.pipe(ours, theirs) for _ in range(2)]
+            wire.send(self._line, message, [reply.fileno(), *(write for _, write in pipes)])
+            return answers, [read for read, _ in pipes]
+
+
+def _message(found: Found, packed: Packed, environment: dict[str, str], cwd: Any) -> wire.Message:
+    directory = os.fsdecode(cwd) if cwd else os.getcwd()
+    if "PWD" in environment or "PWD" in shell_sets():
+        environment["PWD"] = directory
+    return {
+        "module": found.name,
+        "files": found.files,
+        "collections": found.collections,
+        "parameters": packed.parameters,
+        "profile": packed.profile,
+        "open_files": packed.open_files,
+        "environment": environment,
+        "cwd": directory,
+        "umask": umask(),
+    }
 
 
 def _follow(answers: socket.socket, pipes: list[int]) -> Result | None:
