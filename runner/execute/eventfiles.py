@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from runner.execute.output import Event
+from runner.execute.output import EventDict
 
 
 class EventFiles:
@@ -30,7 +30,7 @@ class EventFiles:
         except FileNotFoundError:
             return None
 
-    def store(self, event: Event) -> None:
+    def store(self, event: EventDict) -> None:
         """Write the whole event over Ansible's part of it, which is shorter. Raises OSError."""
         partial = self._partial(event["uuid"])
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)  # truncating costs more

@@ -32,8 +32,8 @@ _BEGIN = re.compile(rb'\{"uuid": "([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?
 _CONTROL = re.compile(r"\x1b\[[0-9;]{0,20}m|\r\n|[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _HARMLESS = ("m", "\n")
 
-Event = dict[str, Any]
-Part = Callable[[str], Event | None]
+EventDict = dict[str, Any]
+Part = Callable[[str], EventDict | None]
 """What the callback has told of the event of this uuid, its uuid included; None if it has told nothing."""
 
 
@@ -42,7 +42,7 @@ class OutputReader:
 
     def __init__(self, part: Part) -> None:
         self._part = part
-        self._event: Event | None = None
+        self._event: EventDict | None = None
         self._unread = ""
         self._text: list[str] = []
         self._length = 0
@@ -51,7 +51,7 @@ class OutputReader:
         self._lines = 0
         self._outside = 0
 
-    def feed(self, text: str) -> Iterator[Event]:
+    def feed(self, text: str) -> Iterator[EventDict]:
         """The events that this piece of output completes."""
         text = self._unread + text
         begin = looked_at = 0
@@ -68,13 +68,13 @@ class OutputReader:
         self._unread = text[end:]
         yield from self._take(text[begin:end])
 
-    def close(self) -> Iterator[Event]:
+    def close(self) -> Iterator[EventDict]:
         """The events of what came last; nothing comes after."""
         text, self._unread = self._unread, ""
         yield from self._take(text)
         yield from self._end()
 
-    def _following(self, mark: re.Match[str]) -> tuple[bool, Event | None]:
+    def _following(self, mark: re.Match[str]) -> tuple[bool, EventDict | None]:
         """Whether it is the callback's mark, and the event that it begins, if it does not end one."""
         payload, length = mark[1], int(mark[2])
         if length != len(payload):
@@ -88,7 +88,7 @@ class OutputReader:
         part = self._part(begin[1].decode()) if begin else None
         return part is not None, part
 
-    def _take(self, text: str) -> Iterator[Event]:
+    def _take(self, text: str) -> Iterator[EventDict]:
         self._keep(text)
         if self._event is None and ("\n" in text or self._length > _PIECE):
             yield from self._whole_lines()
@@ -100,14 +100,14 @@ class OutputReader:
             self._text.append(text)
             self._length += len(text)
 
-    def _whole_lines(self) -> Iterator[Event]:
+    def _whole_lines(self) -> Iterator[EventDict]:
         whole, line_break, rest = "".join(self._text).rpartition("\n")
         if len(rest) > _PIECE:
             whole, line_break, rest = whole + line_break + rest, "", ""
         self._text, self._length = [rest] if rest else [], len(rest)
         yield from self._outside_of_events(whole + line_break)
 
-    def _end(self) -> Iterator[Event]:
+    def _end(self) -> Iterator[EventDict]:
         text, self._text, self._length = "".join(self._text), [], 0
         if self._event is None:
             yield from self._outside_of_events(text)
@@ -118,7 +118,7 @@ class OutputReader:
         event, self._event = self._event, None
         yield self._numbered(event, text)
 
-    def _outside_of_events(self, text: str) -> Iterator[Event]:
+    def _outside_of_events(self, text: str) -> Iterator[EventDict]:
         begin = 0
         while begin < len(text):
             self._outside += 1
@@ -127,7 +127,7 @@ class OutputReader:
             yield self._numbered({"event": "verbose", "uuid": str(uuid.uuid4())}, text[begin:end])
             begin = end
 
-    def _numbered(self, event: Event, text: str) -> Event:
+    def _numbered(self, event: EventDict, text: str) -> EventDict:
         self._counter += 1
         begin, self._lines = self._lines, self._lines + text.count("\n")
         ours = {

@@ -22,11 +22,12 @@ from weakref import WeakSet
 import structlog
 
 from runner.errors import RunError
-from runner.execute import artifacts, inputs, outcome
+from runner.execute import artifacts, inputs
 from runner.execute.child import Child
 from runner.execute.console import Console
 from runner.execute.discovery import Discovery
 from runner.execute.lock import left_behind, locked
+from runner.execute.outcome import conclude
 from runner.execute.run import Ending, Outcome, Run, Sink
 from runner.execute.rundir import RunDirectory
 from runner.execute.stream import Stream
@@ -164,7 +165,7 @@ class ColdExecutor:
                         ending, code = await _follow(under_way.child, stream, stop, left)
         finally:
             await asyncio.to_thread(self._finish, run, prepared, ending, code)
-        result = outcome.conclude(
+        result = conclude(
             stream.state,
             ending=ending,
             return_code=code,

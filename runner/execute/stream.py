@@ -15,11 +15,11 @@ from typing import Any
 
 import structlog
 
-from runner.execute import outcome
 from runner.execute.artifacts import StdoutFile
 from runner.execute.censor import censored_stdout, is_censored
 from runner.execute.eventfiles import EventFiles
-from runner.execute.output import Event, OutputReader
+from runner.execute.outcome import State, fold
+from runner.execute.output import EventDict, OutputReader
 from runner.execute.parts import Parts
 from runner.execute.run import Run, Sink
 
@@ -34,7 +34,7 @@ class Stream:
 
     def __init__(self, run: Run, artifacts: Path, sinks: Sequence[Sink]) -> None:
         """Raises OSError when the file for the output cannot be made."""
-        self.state = outcome.State()
+        self.state = State()
         self._run = run
         self._sinks = sinks
         self._told: set[str] = set()
@@ -65,13 +65,13 @@ class Stream:
         self._take(self._output.close())
         self._stdout.close()
 
-    def _take(self, events: Iterable[Event]) -> None:
+    def _take(self, events: Iterable[EventDict]) -> None:
         for event in events:
             self._on_event(event)
 
-    def _part(self, uuid: str) -> Event | None:
+    def _part(self, uuid: str) -> EventDict | None:
         """What Ansible's callback has told of this event; None for one that nobody has."""
-        part: Event | None = None
+        part: EventDict | None = None
         try:
             part = self._parts.take(uuid) if self._parts else None
             part = part or self._files.part(uuid)
@@ -84,7 +84,7 @@ class Stream:
         self._known.add(uuid)
         return part
 
-    def _on_event(self, event: Event) -> None:
+    def _on_event(self, event: EventDict) -> None:
         outside = "created" not in event  # of any event that Ansible told of
         event.setdefault("created", _now())
         event["runner_ident"] = self._run.ident
@@ -96,10 +96,10 @@ class Stream:
             self._guarded(f"the event sink {sink!r} failed", partial(sink, self._run, event))
         self._guarded("cannot store an event of a run", partial(self._files.store, event))
 
-    def _fold(self, event: Event) -> None:
-        self.state = outcome.fold(self.state, event)
+    def _fold(self, event: EventDict) -> None:
+        self.state = fold(self.state, event)
 
-    def _censor(self, event: Event, *, outside: bool) -> None:
+    def _censor(self, event: EventDict, *, outside: bool) -> None:
         """Hide what `no_log` hides: also what follows outside of events, for it may be part of it.
 
         The callback does not say which event a mark ends, so a string that holds such a mark ends it sooner.

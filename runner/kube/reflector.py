@@ -20,10 +20,8 @@ from runner.kube.clock import REAL, Clock
 from runner.kube.discovery import Discovery, Resource
 from runner.kube.judge import Judge, Phase, ShortWatchError, Verdict, advice
 from runner.kube.listwatch import WatchFrom, pages, watching
-from runner.kube.store import Change, Name, Store, What
+from runner.kube.store import Change, Name, Store
 from runner.objects import Body, GroupVersionKind, parse_meta
-
-__all__ = ["Change", "Pace", "Phase", "Reflector", "Store", "What"]
 
 log = structlog.get_logger(__name__)
 

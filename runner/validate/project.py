@@ -65,9 +65,9 @@ def _of_content(watched: list[Watched], project: Path, environment: Mapping[str,
 
 
 def _of_manifests(watched: list[Watched], project: Path) -> list[Finding]:
-    documents, findings = manifests.read_manifests(project)
-    definitions = manifests.of_kind(documents, "CustomResourceDefinition")
+    found, findings = manifests.read_manifests(project)
+    definitions = manifests.of_kind(found, "CustomResourceDefinition")
     if manifests.has_crd_directory(project):
         for item in watched:
             findings += crds.check(item, definitions)
-    return [*findings, *rbac.check(watched, documents)]
+    return [*findings, *rbac.check(watched, found)]
