@@ -154,8 +154,8 @@ _LOCAL_TMP = "DEFAULT_LOCAL_TMP"
 _PLACE_OF_LOCAL_TMP = os.path.dirname(C.DEFAULT_LOCAL_TMP)
 
 
-def as_script(command: list[str]) -> None:
+def as_script(arguments: list[str]) -> None:
     """Look as the interpreter does that was started with this script."""
-    sys.argv = list(command)
-    place = os.path.dirname(os.path.realpath(command[0]))
+    sys.argv = list(arguments)
+    place = os.path.dirname(os.path.realpath(arguments[0]))
     sys.path[:] = [place, *(entry for entry in sys.path if entry not in {"", place})]
