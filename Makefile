@@ -73,13 +73,13 @@ molecule: $(READY)  ## The sample operator's scenario; SCENARIO=default|kind|clu
 
 .PHONY: demo
 demo: $(READY)  ## Watch the sample operator live on a real Kubernetes API; KEEP=1 leaves it up
-	$(BIN)/python -m runner.dev.show.demo $(if $(KEEP),--keep)
+	$(BIN)/python -m bench.demo $(if $(KEEP),--keep)
 
 .PHONY: bench
 bench: $(READY)  ## What a reconcile costs, cold, warm and by OPERATOR=command; RESOURCES=200 ROUNDS=15 IDLE=5000
-	$(BIN)/python -m runner.dev.show.compare --resources $(RESOURCES) --rounds $(ROUNDS) --output build/bench.json $(if $(OPERATOR),--operator '$(OPERATOR)')
-	$(BIN)/python -m tools.plot build/bench.json > build/bench.svg
-	$(BIN)/python -m runner.dev.show.bench --resources $(RESOURCES) --idle $(IDLE) $(if $(OPERATOR),--operator '$(OPERATOR)')
+	$(BIN)/python -m bench.compare --resources $(RESOURCES) --rounds $(ROUNDS) --output build/bench.json $(if $(OPERATOR),--operator '$(OPERATOR)')
+	$(BIN)/python -m bench.plot build/bench.json > build/bench.svg
+	$(BIN)/python -m bench.bench --resources $(RESOURCES) --idle $(IDLE) $(if $(OPERATOR),--operator '$(OPERATOR)')
 
 .PHONY: reference
 reference: $(READY)  ## Make docs/reference.md anew from the code

@@ -1,4 +1,4 @@
-"""`ansible-operator dev`: a local control plane from the command line."""
+"""The components' logs as one stream of lines."""
 
 from __future__ import annotations
 
@@ -7,15 +7,62 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-from runner.dev.plane import logs, processes
-from runner.dev.plane.components import NAMES, AuditLevel, Options
-from runner.dev.plane.controlplane import ComponentStatus, ControlPlane
-from runner.dev.plane.layout import default_directory
-from runner.dev.programs.binaries import MIRROR_VARIABLE, Search, find_programs
+from runner.dev import processes
+from runner.dev.components import NAMES, AuditLevel, Options
+from runner.dev.controlplane import ComponentStatus, ControlPlane
+from runner.dev.layout import default_directory
+from runner.dev.processes import tail
+from runner.dev.programs import MIRROR_VARIABLE, Search, find_programs
 from runner.errors import DevError
+
+INTERVAL = 0.2
+
+
+def read(files: Mapping[str, Path], lines: int, *, follow: bool) -> Iterator[str]:
+    """The last `lines` of each file, then, with `follow`, whatever is added, without end.
+
+    With several files each line begins with its component's name.
+    """
+    width = max(map(len, files)) if len(files) > 1 else 0
+    positions = {name: _size(file) for name, file in files.items()}
+    for name, file in files.items():
+        for line in tail(file, lines).splitlines():
+            yield _labelled(name, line, width)
+    while follow:
+        for name, file in files.items():
+            added, positions[name] = added_lines(file, positions[name])
+            for line in added:
+                yield _labelled(name, line, width)
+        time.sleep(INTERVAL)
+
+
+def added_lines(file: Path, position: int) -> tuple[list[str], int]:
+    """The whole lines after byte `position`, and where to go on; a file that began anew is read anew."""
+    size = _size(file)
+    if size == position:
+        return [], position
+    start = position if size > position else 0
+    with file.open("rb") as opened:
+        opened.seek(start)
+        content = opened.read()
+    whole = content[: content.rfind(b"\n") + 1]
+    return whole.decode(errors="replace").splitlines(), start + len(whole)
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _labelled(name: str, line: str, width: int) -> str:
+    return f"{name:<{width}}  {line}" if width else line
+
 
 # As a shell reports a process that the signal has ended: 128 and the signal's number.
 EXIT_INTERRUPT = 128 + signal.SIGINT
@@ -154,7 +201,7 @@ def _logs(args: argparse.Namespace) -> int:
     files = {name: plane.layout.log(name) for name in names}
     if not any(file.exists() for file in files.values()):
         raise DevError(f"{plane.layout.logs}: no logs here; start it with `ansible-operator dev up`")
-    for line in logs.read(files, args.lines, follow=args.follow):
+    for line in read(files, args.lines, follow=args.follow):
         sys.stdout.write(line + "\n")
         sys.stdout.flush()
     return 0

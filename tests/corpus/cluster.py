@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from runner.dev.plane.api import Api
+from runner.dev.api import Api
 
 _LISTS = (
     "/api/v1/namespaces/{}/configmaps",

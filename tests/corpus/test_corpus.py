@@ -9,8 +9,8 @@ from uuid import uuid4
 
 import pytest
 
-from runner.dev.plane.api import Api
-from runner.dev.plane.controlplane import ControlPlane
+from runner.dev.api import Api
+from runner.dev.controlplane import ControlPlane
 from tests.corpus import case as cases
 from tests.corpus import cluster
 from tests.corpus.compare import Observation, difference

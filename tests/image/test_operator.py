@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from runner.dev.plane.controlplane import ControlPlane
-from runner.dev.show.observer import Observer, condition, wait_for
+from bench.observer import Observer, condition, wait_for
+from runner.dev.controlplane import ControlPlane
 from tests.fixtures.containers import Container
 from tests.fixtures.manifests import ACCOUNT, CONFIG, NAMESPACE, built, manager_container
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from runner.dev.plane.controlplane import ControlPlane
-from runner.dev.show.observer import Object, Observer, wait_for
+from bench.observer import Object, Observer, wait_for
+from runner.dev.controlplane import ControlPlane
 from tests.fixtures.operators import GROUP, Operate, Project, Things, definition
 
 pytestmark = pytest.mark.cluster

@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import pytest
 
-from runner.dev.plane.controlplane import ControlPlane
-from runner.dev.show.observer import Object, Observer
+from bench.observer import Object, Observer
+from runner.dev.controlplane import ControlPlane
 from tests.fixtures.operators import GROUP
 from tests.fixtures.playbooks import Result, results
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from runner.dev.plane.api import Api
-from runner.dev.show.observer import Object, Observer, wait_for
+from bench.observer import Object, Observer, wait_for
+from runner.dev.api import Api
 from tests.fixtures.operators import GROUP, PATIENCE, Operate, Project, Things
 
 pytestmark = pytest.mark.cluster

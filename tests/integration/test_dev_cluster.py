@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
-from runner.dev.plane.api import Api
-from runner.dev.plane.controlplane import ControlPlane
+from runner.dev.api import Api
+from runner.dev.controlplane import ControlPlane
 
 pytestmark = pytest.mark.cluster
 

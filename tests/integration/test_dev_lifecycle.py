@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from runner.dev.plane import controlplane, mark, processes
-from runner.dev.plane.components import NAMES, AuditLevel, Options
-from runner.dev.plane.controlplane import ControlPlane
-from runner.dev.plane.layout import HOST, Ports, choose_ports
-from runner.dev.plane.processes import Process
-from runner.dev.programs.binaries import Programs, find_programs
+from runner.dev import controlplane, directory, processes
+from runner.dev.components import NAMES, AuditLevel, Options
+from runner.dev.controlplane import ControlPlane
+from runner.dev.layout import HOST, Ports, choose_ports
+from runner.dev.processes import Process
+from runner.dev.programs import Programs, find_programs
 from runner.errors import ComponentError, DevError
 
 pytestmark = pytest.mark.cluster
@@ -187,7 +187,7 @@ def test_half_of_a_set_is_replaced_by_a_whole_one(plane: ControlPlane) -> None:
 
 def test_record_of_a_process_that_is_not_ours_ends_nobody(plane: ControlPlane) -> None:
     plane.layout.run.mkdir(parents=True)
-    mark.put(plane.layout)
+    directory.put_mark(plane.layout)
     stranger = subprocess.Popen(["/bin/sleep", "300"])
     try:
         # Our record of a pid that has since been given to somebody else: another start time.
@@ -205,9 +205,7 @@ def test_record_of_a_process_that_is_not_ours_ends_nobody(plane: ControlPlane) -
 
 @pytest.mark.parametrize("then", ["start", "stop"])
 def test_what_a_killed_start_left_behind_is_cleaned_up(plane: ControlPlane, then: str) -> None:
-    script = (
-        "import sys; from runner.dev.plane.controlplane import ControlPlane; ControlPlane(sys.argv[1]).start()"
-    )
+    script = "import sys; from runner.dev.controlplane import ControlPlane; ControlPlane(sys.argv[1]).start()"
     starting = subprocess.Popen([sys.executable, "-c", script, str(plane.layout.directory)])
     deadline = time.monotonic() + DEADLINE
     while set(running(plane)) != {"etcd", "kube-apiserver"}:

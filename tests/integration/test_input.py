@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from runner.dev.show.observer import Observer, wait_for
+from bench.observer import Observer, wait_for
 from tests.fixtures.operators import PATIENCE, Operate, Project, Things
 
 pytestmark = pytest.mark.cluster

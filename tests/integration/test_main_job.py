@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import pytest
 
-from runner.dev.show.observer import Observer, wait_for
+from bench.observer import Observer, wait_for
 from tests.fixtures.operators import GROUP, PATIENCE, Operate, Project, Things
 
 pytestmark = pytest.mark.cluster

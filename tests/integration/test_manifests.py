@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from bench.observer import Observer, wait_for
 from runner.config.flags import RUN_FLAGS
-from runner.dev.plane.controlplane import ControlPlane
-from runner.dev.show.observer import Observer, wait_for
+from runner.dev.controlplane import ControlPlane
 from tests.fixtures.manifests import CONFIG, NAMESPACE, built, kubectl, manager_container
 from tests.fixtures.operators import PATIENCE
 

@@ -11,7 +11,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from runner.dev.show.observer import Observer, wait_for
+from bench.observer import Observer, wait_for
 from tests.fixtures.operators import PATIENCE, Operate, Project, Things
 
 pytestmark = pytest.mark.cluster

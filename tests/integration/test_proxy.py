@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 import yaml
 
-from runner.dev.plane.api import Api
-from runner.dev.plane.controlplane import ControlPlane
-from runner.dev.programs.binaries import find_programs
+from runner.dev.api import Api
+from runner.dev.controlplane import ControlPlane
+from runner.dev.programs import find_programs
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery
 from runner.objects import GroupVersionKind, Owner

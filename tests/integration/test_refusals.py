@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from runner.dev.show.observer import Object, Observer, condition, wait_for
-from runner.dev.show.operator import OperatorProcess
+from bench.observer import Object, Observer, condition, wait_for
+from bench.operator import OperatorProcess
 from tests.fixtures.operators import GROUP, PATIENCE, Operate, Project, Things, definition
 
 pytestmark = pytest.mark.cluster

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runner.dev.show.observer import wait_for
+from bench.observer import wait_for
 from tests.fixtures.operators import Operate, Project, Things, ledger
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from runner.dev.plane.controlplane import ControlPlane
-from runner.dev.show.observer import Object, Observer, condition, wait_for
-from runner.dev.show.operator import OperatorProcess
+from bench.observer import Object, Observer, condition, wait_for
+from bench.operator import OperatorProcess
+from runner.dev.controlplane import ControlPlane
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("sample")]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from runner.dev.plane.controlplane import ControlPlane
+from runner.dev.controlplane import ControlPlane
 from tests.parity.cluster import Cluster
 from tests.parity.rows import Row
 from tests.parity.stage import Stage

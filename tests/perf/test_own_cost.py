@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from runner.dev.plane.controlplane import ControlPlane
-from runner.dev.show.bench import PROJECT, burst, prepared
-from runner.dev.show.observer import Observer
-from runner.dev.show.operator import OperatorProcess
+from bench.bench import PROJECT, burst, prepared
+from bench.observer import Observer
+from bench.operator import OperatorProcess
+from runner.dev.controlplane import ControlPlane
 
 pytestmark = pytest.mark.cluster
 

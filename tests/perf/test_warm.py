@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from runner.dev.plane.controlplane import ControlPlane
-from runner.dev.show import accounting
-from runner.dev.show.bench import p50_p95
-from runner.dev.show.compare import Figures, commands, compare
-from runner.dev.show.observer import wait_for
-from runner.dev.show.operator import OperatorProcess
+from bench import accounting
+from bench.bench import p50_p95
+from bench.compare import Figures, commands, compare
+from bench.observer import wait_for
+from bench.operator import OperatorProcess
+from runner.dev.controlplane import ControlPlane
 from tests.fixtures.ansible_line import only_where_warm
 from tests.fixtures.operators import PATIENCE, Operate, Project, Things, ledger
 

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 import yaml
 
-from runner.dev.plane.api import Api
-from runner.dev.show.observer import wait_for
-from runner.dev.show.operator import OperatorProcess
+from bench.observer import wait_for
+from bench.operator import OperatorProcess
+from runner.dev.api import Api
 from tests.fixtures.operators import PATIENCE, Operate, Project, Things
 
 pytestmark = pytest.mark.cluster

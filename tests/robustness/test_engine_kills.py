@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from runner.dev.plane.controlplane import ControlPlane
-from runner.dev.show.observer import Observer, wait_for
-from runner.dev.show.operator import OperatorProcess
+from bench.observer import Observer, wait_for
+from bench.operator import OperatorProcess
+from runner.dev.controlplane import ControlPlane
 from runner.execute.warm.inside.supervisor import descendants
 from tests.fixtures.ansible_line import only_where_warm
 from tests.fixtures.operators import PATIENCE, Project, Things, ledger

@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from runner.dev.plane.controlplane import ControlPlane
-from runner.dev.show.observer import Observer, wait_for
-from runner.dev.show.operator import OperatorProcess
+from bench.observer import Observer, wait_for
+from bench.operator import OperatorProcess
+from runner.dev.controlplane import ControlPlane
 from tests.fixtures.line import line
 from tests.fixtures.operators import PATIENCE, Project, Things, ledger
 

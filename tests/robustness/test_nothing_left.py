@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from bench import accounting
+from bench.observer import wait_for
+from bench.operator import OperatorProcess
 from runner.config.processors import available_processors
-from runner.dev.show import accounting
-from runner.dev.show.observer import wait_for
-from runner.dev.show.operator import OperatorProcess
 from tests.fixtures.operators import Operate, Project, Things
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800)]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.dev.show.observer import wait_for
-from runner.dev.show.operator import OperatorProcess
+from bench.observer import wait_for
+from bench.operator import OperatorProcess
 from tests.fixtures.operators import PATIENCE, Operate, Project, Things, ledger
 
 pytestmark = pytest.mark.cluster

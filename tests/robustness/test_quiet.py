@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 import yaml
 
-from runner.dev.plane.controlplane import ControlPlane
-from runner.dev.show import accounting
-from runner.dev.show.observer import Object, Observer, condition, wait_for
-from runner.dev.show.operator import OperatorProcess
+from bench import accounting
+from bench.observer import Object, Observer, condition, wait_for
+from bench.operator import OperatorProcess
+from runner.dev.controlplane import ControlPlane
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800)]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from tools.plot import Measured, svg
+from bench.plot import Measured, svg
 
 MEASURED: Measured = {
     "1 task": {

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from runner.dev.programs.download import download
-from runner.dev.programs.progress import lines_on
-from runner.dev.programs.versions import VERSIONS
+from runner.dev.download import download
+from runner.dev.progress import lines_on
+from runner.dev.releases import VERSIONS
 from runner.errors import BinariesError
 
 KUBERNETES = f"/dl.k8s.io/release/{VERSIONS.kubernetes}/bin/linux/amd64/kube-scheduler"

@@ -6,7 +6,7 @@ import io
 
 from rich.console import Console
 
-from runner.dev.show.bench import Burst, Idle, overlaps, report
+from bench.bench import Burst, Idle, overlaps, report
 
 
 def run(name: str, began: float, seconds: float) -> dict[str, object]:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from runner.dev.programs import binaries, download, gobuild
-from runner.dev.programs.binaries import CONTROL_PLANE, KWOK, Search, cache_directory, find_programs
-from runner.dev.programs.progress import Progress
+from runner.dev import download, gobuild, programs
+from runner.dev.programs import CONTROL_PLANE, KWOK, Search, cache_directory, find_programs
+from runner.dev.progress import Progress
 from runner.errors import BinariesError
 
 EVERYTHING = (*CONTROL_PLANE, *KWOK)
@@ -18,8 +18,8 @@ EVERYTHING = (*CONTROL_PLANE, *KWOK)
 def _empty_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv(binaries.ASSETS_VARIABLE, raising=False)
-    monkeypatch.delenv(binaries.MIRROR_VARIABLE, raising=False)
+    monkeypatch.delenv(programs.ASSETS_VARIABLE, raising=False)
+    monkeypatch.delenv(programs.MIRROR_VARIABLE, raising=False)
     monkeypatch.setattr(download, "download", _no_network)
     monkeypatch.setattr(gobuild, "build", _no_go)
 
@@ -49,14 +49,14 @@ def found_in(search: Search | None = None) -> set[Path]:
 
 
 def test_explicit_directory_comes_before_all_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(binaries.ASSETS_VARIABLE, str(put(tmp_path / "assets")))
+    monkeypatch.setenv(programs.ASSETS_VARIABLE, str(put(tmp_path / "assets")))
     put(tmp_path / "path")
 
     assert found_in(Search(explicit=put(tmp_path / "explicit"))) == {tmp_path / "explicit"}
 
 
 def test_assets_directory_comes_before_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(binaries.ASSETS_VARIABLE, str(put(tmp_path / "assets")))
+    monkeypatch.setenv(programs.ASSETS_VARIABLE, str(put(tmp_path / "assets")))
     put(tmp_path / "path")
 
     assert found_in() == {tmp_path / "assets"}
@@ -109,7 +109,7 @@ def test_file_that_cannot_be_executed_is_no_program(tmp_path: Path) -> None:
 
 
 def test_error_lists_every_place_and_why_it_had_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(binaries.ASSETS_VARIABLE, str(put(tmp_path / "assets", ["etcd", "kube-apiserver"])))
+    monkeypatch.setenv(programs.ASSETS_VARIABLE, str(put(tmp_path / "assets", ["etcd", "kube-apiserver"])))
 
     with pytest.raises(BinariesError) as raised:
         find_programs()
@@ -145,6 +145,6 @@ def test_what_somebody_else_obtained_meanwhile_is_not_obtained_again(monkeypatch
         put(cache_directory())
         yield
 
-    monkeypatch.setattr(binaries, "locked_file", locked_after_somebody_else)
+    monkeypatch.setattr(programs, "locked_file", locked_after_somebody_else)
 
     assert found_in() == {cache_directory()}

@@ -7,14 +7,14 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from runner.dev.plane import certificates
-from runner.dev.plane.certificates import AUTHORITIES, SUBJECTS, Subject
+from runner.dev import certificates
+from runner.dev.certificates import AUTHORITIES, SUBJECTS, Subject
 
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("plane") / "certificates"
-    certificates.create(made)
+    certificates.create_certificates(made)
     return made
 
 
@@ -72,7 +72,7 @@ def test_private_keys_are_for_their_owner_only(directory: Path) -> None:
 def test_keys_that_exist_stay_valid(directory: Path) -> None:
     before = (directory / "service-account.key").read_bytes()
 
-    certificates.create(directory)
+    certificates.create_certificates(directory)
 
     assert (directory / "service-account.key").read_bytes() == before
 
@@ -81,7 +81,7 @@ def test_a_creation_that_was_cut_short_is_done_again(tmp_path: Path) -> None:
     (tmp_path / "certificates.partial").mkdir()
     (tmp_path / "certificates.partial" / "ca.key").write_text("half")
 
-    certificates.create(tmp_path / "certificates")
+    certificates.create_certificates(tmp_path / "certificates")
 
     load(tmp_path / "certificates", "ca")
     assert not (tmp_path / "certificates.partial").exists()

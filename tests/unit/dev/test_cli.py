@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from runner.dev import cli
-from runner.dev.plane.components import AuditLevel, Options
-from runner.dev.plane.layout import Layout, Ports
-from runner.dev.plane.state import State, write
+from runner.dev.components import AuditLevel, Options
+from runner.dev.directory import State, write_state
+from runner.dev.layout import Layout, Ports
 
 
 def parsed(*argv: str) -> argparse.Namespace:
@@ -79,7 +79,7 @@ def test_kubeconfig_is_printed_when_asked(tmp_path: Path, capsys: pytest.Capture
 def test_kept_data_survives_down_unless_deleted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     layout = Layout(tmp_path / "plane")
     layout.data.mkdir(parents=True)
-    write(layout.state, State(Ports(1, 2, 3), Options(keep=True), ready=True))
+    write_state(layout.state, State(Ports(1, 2, 3), Options(keep=True), ready=True))
 
     assert run(layout.directory, "down") == 0
     assert layout.data.exists()

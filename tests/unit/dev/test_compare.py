@@ -11,9 +11,9 @@ import pytest
 import yaml
 from rich.console import Console
 
-from runner.dev.show import accounting
-from runner.dev.show.compare import Figures, commands, table
-from runner.dev.show.contents import SCENARIOS, environment, write_project
+from bench import accounting
+from bench.compare import Figures, commands, table
+from bench.stock import SCENARIOS, environment, write_project
 
 FOUND = {
     "cold": Figures(latencies=[2.0] * 3, cpu=1.0, idle_memory=80 * 2**20, burst=10, burst_seconds=10.0),

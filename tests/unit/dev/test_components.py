@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.dev.plane.components import NAMES, AuditLevel, Options, all_components, audit_policy
-from runner.dev.plane.layout import Layout, Ports
+from runner.dev.components import NAMES, AuditLevel, Options, all_components, audit_policy
+from runner.dev.layout import Layout, Ports
 
 LAYOUT = Layout(Path("/plane"))
 PORTS = Ports(api=1001, etcd=1002, etcd_peer=1003)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from runner.dev.show.demotable import state
-from runner.dev.show.observer import Object, condition
+from bench.demotable import state
+from bench.observer import Object, condition
 
 
 def body(*conditions: tuple[str, str]) -> Object:

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from runner.dev.programs import gobuild
-from runner.dev.programs.binaries import CONTROL_PLANE, KWOK
-from runner.dev.programs.gobuild import build
-from runner.dev.programs.progress import lines_on
+from runner.dev import gobuild
+from runner.dev.gobuild import build
+from runner.dev.programs import CONTROL_PLANE, KWOK
+from runner.dev.progress import lines_on
 from runner.errors import BinariesError
 
 # Stands in for Go: tells a version, "builds" by writing the file that follows -o, or fails.

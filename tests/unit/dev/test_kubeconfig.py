@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 import yaml
 
-from runner.dev.plane import certificates, kubeconfig
-from runner.dev.plane.layout import Layout
+from runner.dev import certificates
+from runner.dev.layout import Layout
 
 
 @pytest.fixture(scope="module")
 def layout(tmp_path_factory: pytest.TempPathFactory) -> Layout:
     made = Layout(tmp_path_factory.mktemp("plane"))
-    certificates.create(made.certificates)
-    kubeconfig.write(made.kubeconfig, made, "https://127.0.0.1:1001", "admin")
+    certificates.create_certificates(made.certificates)
+    certificates.write_kubeconfig(made.kubeconfig, made, "https://127.0.0.1:1001", "admin")
     return made
 
 
@@ -47,6 +47,6 @@ def test_client_logs_in_with_its_certificate(layout: Layout) -> None:
 def test_existing_kubeconfig_is_replaced(layout: Layout, tmp_path: Path) -> None:
     (tmp_path / "kubeconfig").write_text("old")
 
-    kubeconfig.write(tmp_path / "kubeconfig", layout, "https://127.0.0.1:1002", "kwok")
+    certificates.write_kubeconfig(tmp_path / "kubeconfig", layout, "https://127.0.0.1:1002", "kwok")
 
     assert yaml.safe_load((tmp_path / "kubeconfig").read_text())["users"][0]["name"] == "kwok"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.dev.plane.layout import HOST, choose_ports, default_directory
+from runner.dev.layout import HOST, choose_ports, default_directory
 
 
 def test_chosen_ports_are_three_different_ones() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.dev.programs.lock import locked_directory, locked_file
+from runner.dev.processes import locked_directory, locked_file
 
 DEADLINE = 10.0
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.dev.plane import processes
-from runner.dev.plane.processes import Process
+from runner.dev import processes
+from runner.dev.processes import Process
 
 DEADLINE = 10.0
 STUBBORN = ["/bin/sh", "-c", 'trap "" TERM; echo deaf; while :; do sleep 1; done']

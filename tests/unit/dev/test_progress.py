@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import io
 
-from runner.dev.programs.progress import MEBIBYTE, lines_on
+from runner.dev.progress import MEBIBYTE, lines_on
 
 
 class Clock:

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from runner.dev.plane import processes, readiness
-from runner.dev.plane.layout import Layout
-from runner.dev.plane.processes import Process
-from runner.dev.plane.readiness import node_ready, port_taken
-from runner.dev.tail import tail
+from runner.dev import api, processes
+from runner.dev.api import node_ready, port_taken
+from runner.dev.layout import Layout
+from runner.dev.processes import Process, tail
 from runner.errors import ComponentError, DevError
 
 READY = {"spec": {}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
@@ -35,16 +34,16 @@ def test_node_that_is_not_ready_takes_none(node: dict[str, object]) -> None:
 
 
 def test_waiting_ends_when_the_condition_is_met(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readiness, "INTERVAL", 0)
+    monkeypatch.setattr(api, "INTERVAL", 0)
     answers = iter([False, False, True])
 
-    readiness.wait("ready", lambda: next(answers), Layout(tmp_path), {})
+    api.wait_until("ready", lambda: next(answers), Layout(tmp_path), {})
 
     assert next(answers, None) is None
 
 
 def test_server_that_does_not_listen_yet_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readiness, "INTERVAL", 0)
+    monkeypatch.setattr(api, "INTERVAL", 0)
     answers: Iterator[bool | OSError] = iter([ConnectionRefusedError(), True])
 
     def ask() -> bool:
@@ -53,7 +52,7 @@ def test_server_that_does_not_listen_yet_is_waited_for(tmp_path: Path, monkeypat
             raise answer
         return answer
 
-    readiness.wait("ready", ask, Layout(tmp_path), {})
+    api.wait_until("ready", ask, Layout(tmp_path), {})
 
     assert next(answers, None) is None
 
@@ -64,16 +63,16 @@ def test_component_that_has_ended_ends_the_waiting(tmp_path: Path) -> None:
     layout.log("etcd").write_text("first\nlisten tcp: address already in use\n")
 
     with pytest.raises(ComponentError, match="etcd ended") as raised:
-        readiness.wait("ready", lambda: False, layout, {"etcd": GONE})
+        api.wait_until("ready", lambda: False, layout, {"etcd": GONE})
 
     assert port_taken(raised.value)
 
 
 def test_waiting_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readiness, "TIMEOUT", 0)
+    monkeypatch.setattr(api, "TIMEOUT", 0)
 
     with pytest.raises(DevError, match=f"node ready: not so within .* logs are in {tmp_path}"):
-        readiness.wait("node ready", lambda: False, Layout(tmp_path), {})
+        api.wait_until("node ready", lambda: False, Layout(tmp_path), {})
 
 
 def test_tail_is_the_last_lines(tmp_path: Path) -> None:

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from runner.dev.programs import releases
-from runner.dev.programs.gobuild import MODULES
-from runner.dev.programs.releases import described_checksum, first_checksum, listed_checksum
-from runner.dev.programs.versions import VERSIONS
+from runner.dev import releases
+from runner.dev.gobuild import MODULES
+from runner.dev.releases import VERSIONS, described_checksum, first_checksum, listed_checksum
 from runner.errors import BinariesError
 
 SUM = "0123456789abcdef" * 4

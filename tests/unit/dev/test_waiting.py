@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from kubernetes.client.exceptions import ApiException
 
-from runner.dev.show.observer import wait_for
+from bench.observer import wait_for
 from runner.errors import DevError
 
 

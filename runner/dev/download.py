@@ -14,9 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from runner.dev.programs.progress import Progress
-from runner.dev.programs.releases import Release, architecture, release
-from runner.dev.programs.versions import VERSIONS
+from runner.dev.progress import Progress
+from runner.dev.releases import VERSIONS, Release, architecture, release
 from runner.errors import BinariesError
 
 # The checksum comes first and is small: a server that cannot be reached is noticed after this long.

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.dev.programs.progress import Progress
-from runner.dev.programs.versions import VERSIONS
-from runner.dev.tail import tail
+from runner.dev.processes import tail
+from runner.dev.progress import Progress
+from runner.dev.releases import VERSIONS
 from runner.errors import BinariesError
 
 MODULES = Path(__file__).with_name("gomodule")

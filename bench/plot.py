@@ -1,4 +1,4 @@
-"""Draws what `make bench` has measured: `python -m tools.plot build/bench.json > docs/performance.svg`.
+"""Draws what `make bench` has measured: `python -m bench.plot build/bench.json > docs/performance.svg`.
 
 Bars and text need no library, and an SVG is read by every viewer of the documentation.
 """
@@ -14,7 +14,7 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 Measured = Mapping[str, Mapping[str, Mapping[str, Any]]]
-"""By scenario and contender; see `runner.dev.show.compare.Figures`."""
+"""By scenario and contender; see `bench.compare.Figures`."""
 
 _WIDTH, _LEFT, _BARS, _BAR, _GAP, _TOP = 760, 210, 440, 16, 14, 34
 _COLOURS = {"ansible-runner run": "#9aa5b1", "cold": "#7b8794", "warm": "#0f8a5f"}

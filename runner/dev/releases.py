@@ -1,4 +1,4 @@
-"""What the projects publish for a program: its URL, and where and how its checksum is told. Pure."""
+"""Which versions of the control plane's programs are wanted, and where their releases are."""
 
 from __future__ import annotations
 
@@ -9,8 +9,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from runner.dev.programs.versions import Versions
 from runner.errors import BinariesError
+
+
+@dataclass(frozen=True)
+class Versions:
+    """As the projects' tags name them. gomodule/*/go.mod must say the same; a test holds it to that."""
+
+    kubernetes: str = "v1.36.3"
+    etcd: str = "v3.6.8"
+    kwok: str = "v0.8.0"
+
+    def __str__(self) -> str:
+        return f"kubernetes-{self.kubernetes}_etcd-{self.etcd}_kwok-{self.kwok}"
+
+
+VERSIONS = Versions()
+
 
 ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 SHA256 = re.compile(r"[0-9a-f]{64}")

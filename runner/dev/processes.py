@@ -1,18 +1,14 @@
-"""Start processes that outlive us, and later end these and no others.
-
-A process is known by its pid and its start time: a pid alone may by then belong to somebody else.
-Each process writes its record itself, before it becomes the program, so none is lost when the
-starting process dies in between.
-"""
+"""Processes that outlive whoever started them: recorded, recognised, ended; and one at a time in a directory."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import signal
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -138,3 +134,56 @@ def memory(process: Process) -> int:
             if line.startswith("Pss:"):
                 return int(line.split()[1]) * 1024
     return 0
+
+
+@contextmanager
+def locked_directory(directory: Path) -> Iterator[None]:
+    """Make `directory` (mode 0700) where it is missing, and hold its lock; whoever holds it may remove it."""
+    while True:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _locked(directory, os.O_RDONLY | os.O_DIRECTORY) as descriptor:
+            # The previous holder may have removed the directory that we waited for.
+            if _is_still(descriptor, directory):
+                yield
+                return
+
+
+@contextmanager
+def locked_file(file: Path) -> Iterator[None]:
+    """Hold the lock of `file`, which is made where it is missing and stays."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(file, os.O_RDWR | os.O_CREAT):
+        yield
+
+
+@contextmanager
+def _locked(path: Path, flags: int) -> Iterator[int]:
+    descriptor = os.open(path, flags, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _is_still(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+TAIL_LINES = 15
+# Lines of logs are shorter than this on average; a file is not read whole for its end.
+LINE_BYTES = 1024
+
+
+def tail(log: Path, lines: int = TAIL_LINES) -> str:
+    """The last lines of a log; empty where there is none."""
+    try:
+        with log.open("rb") as opened:
+            opened.seek(max(0, log.stat().st_size - lines * LINE_BYTES))
+            content = opened.read().decode(errors="replace")
+    except FileNotFoundError:
+        return ""
+    return "\n".join(content.splitlines()[-lines:])

@@ -18,10 +18,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from runner.dev.plane.controlplane import ControlPlane
-from runner.dev.show.demotable import Board
-from runner.dev.show.observer import Object, Observer, condition, wait_for
-from runner.dev.show.operator import OperatorProcess
+from bench.demotable import Board
+from bench.observer import Object, Observer, condition, wait_for
+from bench.operator import OperatorProcess
+from runner.dev.controlplane import ControlPlane
 from runner.errors import OperatorError
 
 GROUP = "sample.example.com/v1alpha1"

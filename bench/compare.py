@@ -22,13 +22,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from runner.dev.plane.controlplane import ControlPlane
-from runner.dev.show import accounting
-from runner.dev.show.bench import KIND, create, p50_p95, prepared
-from runner.dev.show.contents import SCENARIOS, environment, write_project
-from runner.dev.show.observer import Observer, condition, wait_for
-from runner.dev.show.operator import OperatorProcess
-from runner.dev.show.stock import cpu_of_stock_run
+from bench import accounting
+from bench.bench import KIND, create, p50_p95, prepared
+from bench.observer import Observer, condition, wait_for
+from bench.operator import OperatorProcess
+from bench.stock import SCENARIOS, cpu_of_stock_run, environment, write_project
+from runner.dev.controlplane import ControlPlane
 
 WARM_UP = 2
 _ROOM = 2 * 1024**3

@@ -1,7 +1,4 @@
-"""Where the programs of the control plane come from: the places, in order, and why each had none.
-
-Programs that must fit together (an API server and its controllers) are taken from one place, never mixed.
-"""
+"""Where the control plane's programs come from: this machine, a release, or Go modules."""
 
 from __future__ import annotations
 
@@ -12,10 +9,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from runner.dev.programs import download, gobuild
-from runner.dev.programs.lock import locked_file
-from runner.dev.programs.progress import Progress, progress_on_stderr
-from runner.dev.programs.versions import VERSIONS
+from runner.dev import download, gobuild
+from runner.dev.processes import locked_file
+from runner.dev.progress import Progress, progress_on_stderr
+from runner.dev.releases import VERSIONS
 from runner.errors import BinariesError
 
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")

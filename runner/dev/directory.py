@@ -1,23 +1,55 @@
-"""Whose a directory is: a control plane's is marked, and of it only what a control plane makes is ever removed."""
+"""The directory of one control plane: marked as ours, and what is known of its state."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from runner.dev.plane import certificates, state
-from runner.dev.plane.components import NAMES
-from runner.dev.plane.layout import Layout
+from runner.dev import certificates
+from runner.dev.components import NAMES, AuditLevel, Options
+from runner.dev.layout import Layout, Ports
 from runner.errors import DevError
+
+
+@dataclass(frozen=True)
+class State:
+    """The ports and options of a start; `ready` once it has gone through to its end."""
+
+    ports: Ports
+    options: Options
+    ready: bool
+
+
+def read_state(file: Path) -> State | None:
+    """The state in `file`; None where there is none, or none that makes sense."""
+    try:
+        content = json.loads(file.read_text())
+        audit = content["options"]["audit"]
+        options = Options(
+            keep=bool(content["options"]["keep"]), audit=AuditLevel(audit) if audit is not None else None
+        )
+        return State(Ports(**content["ports"]), options, bool(content["ready"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def write_state(file: Path, state: State) -> None:
+    """Replace `file` as a whole."""
+    partial = file.with_name(file.name + ".partial")
+    partial.write_text(json.dumps(asdict(state), indent=2) + "\n")
+    partial.rename(file)
+
 
 TEXT = "Made by `ansible-operator dev up`; `ansible-operator dev down` removes what that has made here.\n"
 
 
-def check(layout: Layout) -> bool:
+def check_mark(layout: Layout) -> bool:
     """Whether the directory is a control plane's; False for an empty one, which can become one.
 
     Raises DevError for anybody else's, and for one where others could put records and links for us to follow.
@@ -29,7 +61,7 @@ def check(layout: Layout) -> bool:
     if found.st_mode & stat.S_IWOTH:
         raise DevError(f"{directory}: others may write there; `chmod o-w` it, or give --dir another directory")
     # Versions before the mark have left their state alone.
-    if layout.mark.is_file() or state.read(layout.state) is not None:
+    if layout.mark.is_file() or read_state(layout.state) is not None:
         return True
     if any(directory.iterdir()):
         raise DevError(
@@ -39,12 +71,12 @@ def check(layout: Layout) -> bool:
     return False
 
 
-def put(layout: Layout) -> None:
+def put_mark(layout: Layout) -> None:
     """Mark the directory as a control plane's; before anything else is made in it."""
     layout.mark.write_text(TEXT)
 
 
-def remove(layout: Layout) -> None:
+def remove_files(layout: Layout) -> None:
     """Remove what a control plane makes, but for the mark. Links are not followed; what else is there stays."""
     if not layout.data.is_symlink():
         shutil.rmtree(layout.data / "member", ignore_errors=True)  # etcd's only entry there

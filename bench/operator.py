@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from runner.dev.show.observer import wait_for
+from bench.observer import wait_for
 from runner.errors import DevError
 
 Record = dict[str, Any]

@@ -1,10 +1,8 @@
-"""The keys and certificates of one control plane, from its own two authorities.
-
-etcd has an authority of its own: what may log in to the API server may not therefore read etcd.
-"""
+"""Certificates of one control plane, and the kubeconfigs that hold them."""
 
 from __future__ import annotations
 
+import base64
 import ipaddress
 import os
 import shutil
@@ -13,10 +11,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from runner.dev.layout import Layout
 
 VALIDITY = timedelta(days=3650)
 CLOCK_SKEW = timedelta(minutes=5)
@@ -69,7 +70,7 @@ FILES = (
 """Every file that `create` makes."""
 
 
-def create(directory: Path) -> None:
+def create_certificates(directory: Path) -> None:
     """Put every key and certificate into `directory`, unless it is there already.
 
     It appears as a whole or not at all. Keys have mode 0600, the directory 0700.
@@ -192,3 +193,34 @@ def _pem(key: Key) -> bytes:
 def _write_private(file: Path, content: bytes) -> None:
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as opened:
         opened.write(content)
+
+
+def write_kubeconfig(file: Path, layout: Layout, server: str, client: str) -> None:
+    """Write a kubeconfig for the client certificate called `client`; mode 0600, replaced as a whole."""
+    content = yaml.safe_dump(_kubeconfig(layout, server, client), sort_keys=False)
+    partial = file.with_name(file.name + ".partial")
+    partial.unlink(missing_ok=True)
+    with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:
+        opened.write(content)
+    partial.rename(file)
+
+
+def _kubeconfig(layout: Layout, server: str, client: str) -> dict[str, object]:
+    cluster = {"server": server, "certificate-authority-data": _encoded(layout.certificate("ca"))}
+    user = {
+        "client-certificate-data": _encoded(layout.certificate(client)),
+        "client-key-data": _encoded(layout.key(client)),
+    }
+    context = {"cluster": "dev", "user": client, "namespace": "default"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "dev", "cluster": cluster}],
+        "users": [{"name": client, "user": user}],
+        "contexts": [{"name": "dev", "context": context}],
+        "current-context": "dev",
+    }
+
+
+def _encoded(file: Path) -> str:
+    return base64.b64encode(file.read_bytes()).decode()

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from runner.dev.plane.certificates import SERVICE_ACCOUNT, SERVICE_NETWORK
-from runner.dev.plane.layout import HOST, Layout, Ports
+from runner.dev.certificates import SERVICE_ACCOUNT, SERVICE_NETWORK
+from runner.dev.layout import HOST, Layout, Ports
 
 STAGES = Path(__file__).with_name("stages.yaml")
 NODE_LEASE_SECONDS = 40

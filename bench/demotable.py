@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from runner.dev.show.observer import Object, Observer
-from runner.dev.show.operator import OperatorProcess
+from bench.observer import Object, Observer
+from bench.operator import OperatorProcess
 
 CHILDREN = (("apps/v1", "Deployment"), ("v1", "Service"), ("v1", "Pod"), ("batch/v1", "Job"))
 _COLUMNS = ("Kind", "Name", "Condition", "Runs", "Last run", "Children")

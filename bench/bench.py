@@ -22,11 +22,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from runner.dev.plane.controlplane import ControlPlane
-from runner.dev.show.observer import Object, Observer, condition, wait_for
-from runner.dev.show.operator import OperatorProcess, Record
+from bench.observer import Object, Observer, condition, wait_for
+from bench.operator import OperatorProcess, Record
+from runner.dev.controlplane import ControlPlane
 
-PROJECT = Path(__file__).parent / "benchproject"
+PROJECT = Path(__file__).parent / "project"
 KIND = ("bench.example.com/v1", "OneTask")
 STAGES = ("waited", "get", "prepare", "ansible", "status")
 

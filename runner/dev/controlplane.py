@@ -17,14 +17,14 @@ from typing import Self
 
 import yaml
 
-from runner.dev.plane import bootstrap, certificates, kubeconfig, mark, processes, readiness, state
-from runner.dev.plane.api import Api
-from runner.dev.plane.components import NAMES, Component, Options, all_components, audit_policy
-from runner.dev.plane.layout import Layout, Ports, choose_ports
-from runner.dev.plane.processes import Process
-from runner.dev.plane.state import State
-from runner.dev.programs.binaries import Programs, find_programs
-from runner.dev.programs.lock import locked_directory
+from runner.dev import processes
+from runner.dev.api import Api, api_ready, first_objects, pods_possible, port_taken, wait_until
+from runner.dev.certificates import create_certificates, write_kubeconfig
+from runner.dev.components import NAMES, Component, Options, all_components, audit_policy
+from runner.dev.directory import State, check_mark, put_mark, read_state, remove_files, write_state
+from runner.dev.layout import Layout, Ports, choose_ports
+from runner.dev.processes import Process, locked_directory
+from runner.dev.programs import Programs, find_programs
 from runner.errors import ComponentError, DevError
 
 ATTEMPTS = 5
@@ -85,7 +85,7 @@ class ControlPlane:
 
     def state(self) -> State | None:
         """What was started here; None when nothing was, or it was stopped and thrown away."""
-        return state.read(self.layout.state)
+        return read_state(self.layout.state)
 
     def api(self) -> Api:
         """A small blocking client of the API server, with every right. DevError when nothing was started."""
@@ -107,14 +107,14 @@ class ControlPlane:
         Raises DevError where the directory is neither empty nor a control plane's.
         """
         with locked_directory(self.layout.directory):
-            mark.check(self.layout)
+            check_mark(self.layout)
             if self.is_running():
                 return False
             previous = self.state()
             keep = self._options.keep or (previous is not None and previous.options.keep)
             self._end_all(grace=KEEP_GRACE_SECONDS if keep else 0)
             if not (previous and previous.options.keep):
-                mark.remove(self.layout)
+                remove_files(self.layout)
             self._start(previous.ports if previous else None, replace(self._options, keep=keep))
             return True
 
@@ -127,14 +127,14 @@ class ControlPlane:
         if not self.layout.directory.exists():
             return False
         with locked_directory(self.layout.directory):
-            if not mark.check(self.layout):
+            if not check_mark(self.layout):
                 return False
             current = self.state()
             keep = current is not None and current.options.keep and not delete
             found = current is not None or any(status.process for status in self.status())
             self._end_all(grace=KEEP_GRACE_SECONDS if keep else 0)
             if not keep:
-                mark.remove(self.layout)
+                remove_files(self.layout)
                 self.layout.mark.unlink(missing_ok=True)
                 with suppress(OSError):  # somebody else's file in it: the directory stays
                     self.layout.directory.rmdir()
@@ -163,7 +163,7 @@ class ControlPlane:
                 self._start_once(choose_ports(ports), options, programs)
             except ComponentError as error:
                 self._end_all(grace=0)
-                if attempt == ATTEMPTS or not readiness.port_taken(error):
+                if attempt == ATTEMPTS or not port_taken(error):
                     raise
                 ports = None
             except BaseException:
@@ -183,19 +183,19 @@ class ControlPlane:
         with self._timed("controllers, scheduler, node"):
             _bootstrap(api)
             started |= {c.name: self._spawn(c, programs) for c in components if c.name not in DATA_STORE}
-            readiness.wait("node ready", partial(readiness.pods_possible, api), self.layout, started)
-        state.write(self.layout.state, State(ports, options, ready=True))
+            wait_until("node ready", partial(pods_possible, api), self.layout, started)
+        write_state(self.layout.state, State(ports, options, ready=True))
 
     def _write_files(self, ports: Ports, options: Options) -> None:
         layout = self.layout
-        mark.put(layout)
+        put_mark(layout)
         for directory in (layout.config, layout.logs, layout.run, layout.data):
             directory.mkdir(mode=0o700, exist_ok=True)
-        state.write(layout.state, State(ports, options, ready=False))
-        certificates.create(layout.certificates)
-        kubeconfig.write(layout.kubeconfig, layout, ports.server, "admin")
+        write_state(layout.state, State(ports, options, ready=False))
+        create_certificates(layout.certificates)
+        write_kubeconfig(layout.kubeconfig, layout, ports.server, "admin")
         for component, client in CLIENTS.items():
-            kubeconfig.write(layout.component_kubeconfig(component), layout, ports.server, client)
+            write_kubeconfig(layout.component_kubeconfig(component), layout, ports.server, client)
         if options.audit is not None:
             layout.audit_policy.write_text(yaml.safe_dump(audit_policy(options.audit)))
 
@@ -207,7 +207,7 @@ class ControlPlane:
         )
 
     def _wait_for_api(self, api: Api, started: Mapping[str, Process]) -> None:
-        readiness.wait("kube-apiserver ready", partial(readiness.api_ready, api), self.layout, started)
+        wait_until("kube-apiserver ready", partial(api_ready, api), self.layout, started)
 
     def _known_state(self) -> State:
         current = self.state()
@@ -237,7 +237,7 @@ class ControlPlane:
 
 
 def _bootstrap(api: Api) -> None:
-    for collection, body in bootstrap.objects():
+    for collection, body in first_objects():
         status, answer = api.call("POST", collection, body)
         # 409: it is there already, in data that was kept.
         if status not in (201, 409):

@@ -1,0 +1,171 @@
+"""A small blocking client of a control plane: its first objects, and when it is ready."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from runner.dev import processes
+from runner.dev.layout import HOST, Layout, Ports
+from runner.dev.processes import Process, tail
+from runner.errors import ComponentError, DevError
+
+TIMEOUT = 5
+
+
+class Api:
+    """A tiny blocking client of one API server."""
+
+    def __init__(self, layout: Layout, ports: Ports) -> None:
+        self._port = ports.api
+        self._context = ssl.create_default_context(cafile=layout.certificate("ca"))
+        self._context.load_cert_chain(layout.certificate("admin"), layout.key("admin"))
+
+    def call(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
+        """One request: the status and the JSON object (or the text) of the answer.
+
+        Raises OSError or HTTPException while nothing answers.
+        """
+        status, content = self.send(method, path, None if body is None else json.dumps(body))
+        return status, _decoded(content)
+
+    def send(self, method: str, path: str, payload: str | None = None) -> tuple[int, str]:
+        """The same, of JSON as it is written."""
+        connection = http.client.HTTPSConnection(HOST, self._port, timeout=TIMEOUT, context=self._context)
+        try:
+            connection.request(method, path, payload, {"Content-Type": "application/json"})
+            response = connection.getresponse()
+            return response.status, response.read().decode(errors="replace")
+        finally:
+            connection.close()
+
+
+def _decoded(content: str) -> object:
+    try:
+        return cast("object", json.loads(content))
+    except ValueError:
+        return content
+
+
+NODE = "node-1"
+_RBAC = "rbac.authorization.k8s.io"
+_ALL_BUT_CREATE = ["get", "list", "watch", "patch", "update", "delete"]
+
+
+def first_objects() -> tuple[tuple[str, dict[str, Any]], ...]:
+    """Collection path and object of each, in the order in which they are created."""
+    return (
+        (f"/apis/{_RBAC}/v1/clusterroles", _role()),
+        (f"/apis/{_RBAC}/v1/clusterrolebindings", _binding()),
+        ("/api/v1/nodes", _node()),
+    )
+
+
+def _role() -> dict[str, Any]:
+    return {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": "kwok"},
+        "rules": [
+            _rule("", ["nodes"], ["get", "list", "watch"]),
+            _rule("", ["nodes/status", "pods/status"], ["patch", "update"]),
+            _rule("", ["pods"], _ALL_BUT_CREATE),
+            _rule("", ["events"], ["create", "patch", "update"]),
+            _rule("coordination.k8s.io", ["leases"], ["create", *_ALL_BUT_CREATE]),
+        ],
+    }
+
+
+def _rule(group: str, resources: list[str], verbs: list[str]) -> dict[str, Any]:
+    return {"apiGroups": [group], "resources": resources, "verbs": verbs}
+
+
+def _binding() -> dict[str, Any]:
+    return {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "kwok"},
+        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": "kwok"},
+        # The user is the common name of kwok's client certificate.
+        "subjects": [{"apiGroup": _RBAC, "kind": "User", "name": "kwok"}],
+    }
+
+
+def _node() -> dict[str, Any]:
+    labels = {
+        "kubernetes.io/hostname": NODE,
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+        "type": "kwok",
+    }
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE, "labels": labels}}
+
+
+READY_WITHIN = 120.0
+INTERVAL = 0.05
+# How etcd and the API server, both Go programs, say that somebody else was quicker.
+PORT_TAKEN = "address already in use"
+
+
+def wait_until(what: str, met: Callable[[], bool], layout: Layout, started: Mapping[str, Process]) -> None:
+    """Return once `met`.
+
+    Raises ComponentError when one of the processes `started` has ended, DevError after two minutes.
+    """
+    deadline = time.monotonic() + READY_WITHIN
+    while not _answered(met):
+        check(layout, started)
+        if time.monotonic() > deadline:
+            raise DevError(
+                f"{what}: not so within {READY_WITHIN:.0f} s; the components' logs are in {layout.logs}. "
+                "A slow or busy machine? Start it again."
+            )
+        time.sleep(INTERVAL)
+
+
+def _answered(met: Callable[[], bool]) -> bool:
+    try:
+        return met()
+    except (OSError, http.client.HTTPException):
+        # Not listening yet.
+        return False
+
+
+def check(layout: Layout, started: Mapping[str, Process]) -> None:
+    """Raise ComponentError when one of the processes `started` has ended."""
+    for name, process in started.items():
+        if not processes.alive(process):
+            log = layout.log(name)
+            raise ComponentError(name, str(log), tail(log))
+
+
+def port_taken(error: ComponentError) -> bool:
+    """Whether the component ended because somebody else has its port."""
+    return PORT_TAKEN in error.log_tail
+
+
+def api_ready(api: Api) -> bool:
+    """Whether the API server answers and has set up its own rights."""
+    return api.call("GET", "/readyz")[0] == 200
+
+
+def pods_possible(api: Api) -> bool:
+    """Whether a pod created now is admitted (its service account is there) and finds a node."""
+    status, _ = api.call("GET", "/api/v1/namespaces/default/serviceaccounts/default")
+    if status != 200:
+        return False
+    status, node = api.call("GET", f"/api/v1/nodes/{NODE}")
+    return status == 200 and node_ready(node)
+
+
+def node_ready(node: Mapping[str, object]) -> bool:
+    """Whether the node is Ready and takes pods: its not-ready taint is gone."""
+    spec, status = node.get("spec"), node.get("status")
+    if not isinstance(spec, dict) or not isinstance(status, dict) or spec.get("taints"):
+        return False
+    conditions = {condition["type"]: condition["status"] for condition in status.get("conditions", ())}
+    return conditions.get("Ready") == "True"

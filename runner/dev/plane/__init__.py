@@ -1,1 +1,0 @@
-"""The control plane: certificates, components, processes, and starting and ending them together."""

@@ -1,1 +1,0 @@
-"""Where the control plane's programs come from: directories, downloads, go build."""
