@@ -17,7 +17,6 @@ from runner.config.read import read_settings
 from runner.config.watchesfile import load_watches
 from runner.errors import OperatorError, UsageError
 from runner.logs import configure_logs
-from runner.validate.arguments import add_arguments
 from runner.version import VERSION, commit
 
 PROGRAM = "ansible-operator"
@@ -136,7 +135,7 @@ def _run(parsed: argparse.Namespace) -> int:
 
 
 def _validate(parsed: argparse.Namespace) -> int:
-    from runner.validate.command import main as validate_main  # noqa: PLC0415  (run must not pay for importing it)
+    from runner.validate.project import main as validate_main  # noqa: PLC0415  (run must not pay for importing it)
 
     return validate_main(parsed)
 
@@ -176,3 +175,16 @@ def _version() -> int:
     }
     sys.stdout.write(", ".join(f'{name}: "{value}"' for name, value in facts.items()) + "\n")
     return 0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `validate`."""
+    parser.add_argument(
+        "directory", nargs="?", default=".", metavar="DIRECTORY", help="the project (default: here)"
+    )
+    parser.add_argument(
+        "--watches-file", default="watches.yaml", metavar="VALUE", help="from DIRECTORY (default: watches.yaml)"
+    )
+    parser.add_argument(
+        "--output", choices=("text", "json"), default="text", help="for people or for programs (default: text)"
+    )

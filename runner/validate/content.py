@@ -1,18 +1,111 @@
-"""Reads the roles and playbooks that the watches name, and those of the project that they use in turn."""
+"""The collections behind short module names: `k8s` is kubernetes.core.k8s, as ansible-core routes it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import configparser
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 from runner.config.yamlfile import Located
-from runner.validate import uses
-from runner.validate.documents import Document, read, shown, yaml_files
-from runner.validate.findings import Finding, warning
-from runner.validate.places import IMAGE_HOME, Places, first_directory
-from runner.validate.uses import Use, What
+from runner.validate import rbac
+from runner.validate.documents import Document, Finding, read, shown, warning, yaml_files
+from runner.validate.rbac import Use, What
 from runner.watches import Content
+
+_SECTION = re.compile(r"^  modules:\n(.*?)(?=^  \w)", re.MULTILINE | re.DOTALL)
+_REDIRECT = re.compile(r"^    (\S+):\n      redirect: (\S+)$", re.MULTILINE)
+
+
+@cache
+def redirects() -> dict[str, str]:
+    """Short name to full name; empty where ansible-core is not installed. Its file is read, it is not imported."""
+    spec = find_spec("ansible")
+    if spec is None or spec.origin is None:
+        return {}
+    try:
+        text = (Path(spec.origin).parent / "config/ansible_builtin_runtime.yml").read_text(encoding="utf-8")
+    except OSError:
+        return {}
+    section = _SECTION.search(text)
+    return dict(_REDIRECT.findall(section[1])) if section else {}
+
+
+IMAGE_HOME = "/opt/ansible"
+"""Where images keep a project: watches and playbooks name roles below it."""
+BUNDLED = Path(__file__).parent.parent / "collections"
+_SYSTEM = Path("/etc/ansible")
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Directories, in the order they are looked at. `environment_roles` are those of ANSIBLE_ROLES_PATH only."""
+
+    project: Path
+    environment_roles: tuple[Path, ...]
+    roles: tuple[Path, ...]
+    collections: tuple[Path, ...]
+
+    def collection(self, name: str, beside: Path | None = None) -> Path | None:
+        """The directory of `namespace.name`; `beside` is a playbook's directory, whose own come first."""
+        own = [beside / "collections"] if beside else []
+        return first_directory(
+            place / "ansible_collections" / Path(*name.split(".")) for place in (*own, *self.collections)
+        )
+
+
+def find_places(project: Path, environment: Mapping[str, str]) -> Places:
+    """`environment` is that of the runs. A broken ansible.cfg counts as an empty one."""
+    home = Path(environment.get("HOME") or "/")
+    configured = _configured(project, environment, home)
+    roles = _paths(environment.get("ANSIBLE_ROLES_PATH", ""), project)
+    collections = _paths(environment.get("ANSIBLE_COLLECTIONS_PATH", ""), project)
+    default_roles = (home / ".ansible/roles", Path("/usr/share/ansible/roles"), _SYSTEM / "roles")
+    default_collections = (home / ".ansible/collections", Path("/usr/share/ansible/collections"))
+    return Places(
+        project,
+        environment_roles=roles,
+        roles=roles or configured.get("roles_path") or default_roles,
+        collections=(
+            *(collections or configured.get("collections_path") or default_collections),
+            *(Path(place) for place in sys.path if place.endswith("-packages")),
+            BUNDLED,
+        ),
+    )
+
+
+def first_directory(paths: Iterable[Path]) -> Path | None:
+    return next((path for path in paths if path.is_dir()), None)
+
+
+def _configured(project: Path, environment: Mapping[str, str], home: Path) -> dict[str, tuple[Path, ...]]:
+    """What the first ansible.cfg says; the project's own is what its image will have."""
+    named = environment.get("ANSIBLE_CONFIG", "")
+    files = [
+        *([Path(named)] if named else []),
+        project / "ansible.cfg",
+        home / ".ansible.cfg",
+        _SYSTEM / "ansible.cfg",
+    ]
+    file = next((file for file in files if file.is_file()), None)
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    try:
+        parser.read([file] if file else [])
+        values = dict(parser["defaults"])
+    except (configparser.Error, KeyError, UnicodeDecodeError):
+        return {}
+    return {
+        name: _paths(value, file.parent if file else project) for name, value in values.items() if "_path" in name
+    }
+
+
+def _paths(text: str, base: Path) -> tuple[Path, ...]:
+    return tuple(base / Path(place.strip()).expanduser() for place in text.split(":") if place.strip())
+
 
 _ROLE_DIRECTORIES = ("tasks", "handlers", "meta", "defaults", "vars")
 
@@ -47,7 +140,7 @@ class Reader:
     def _playbook(self, path: Path) -> None:
         if self._is_new(path):
             own = (path.parent / "roles", path.parent, *self._places.roles, self._places.project / "roles")
-            self._file(path, uses.of_plays, own, path.parent, _modules(path.parent, self._places.project))
+            self._file(path, rbac.of_plays, own, path.parent, _modules(path.parent, self._places.project))
 
     def _role(self, path: Path, role_places: tuple[Path, ...], beside: Path | None) -> None:
         if not self._is_new(path):
@@ -61,7 +154,7 @@ class Reader:
             self.findings.append(warning(shown(path), 1, "", "does nothing itself: it has no tasks/main.yml"))
         modules = _modules(path, path.parent, self._places.project)
         for name in _ROLE_DIRECTORIES:
-            of_file = {"tasks": uses.of_tasks, "handlers": uses.of_tasks, "meta": uses.of_meta}.get(name, _nothing)
+            of_file = {"tasks": rbac.of_tasks, "handlers": rbac.of_tasks, "meta": rbac.of_meta}.get(name, _nothing)
             for file in yaml_files(path / name):
                 self._file(file, of_file, (path.parent, *role_places), beside, modules)
 
@@ -92,7 +185,7 @@ class Reader:
                 self._playbook(included)
             elif self._is_new(included) and beside:  # a role's tasks are all read anyway
                 modules = _modules(beside, self._places.project)
-                self._file(included, uses.of_tasks, role_places, beside, modules)
+                self._file(included, rbac.of_tasks, role_places, beside, modules)
 
     def _is_new(self, path: Path) -> bool:
         real = path.resolve()
@@ -117,8 +210,8 @@ def find_role(name: str, role_places: tuple[Path, ...], places: Places, beside: 
 
 def _shape(document: Document, uses_of: Callable[[Located], Iterator[Use]]) -> Iterator[Finding]:
     node = document.node
-    if uses_of in (uses.of_tasks, uses.of_plays):
-        what = "tasks" if uses_of is uses.of_tasks else "plays"
+    if uses_of in (rbac.of_tasks, rbac.of_plays):
+        what = "tasks" if uses_of is rbac.of_tasks else "plays"
         if node.value is not None and not isinstance(node.value, list):
             yield Finding(document.file, node.line, "", f"must be a list of {what}")
         for index, item in enumerate(node.value if isinstance(node.value, list) else ()):

@@ -6,9 +6,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from runner.config.yamlfile import Located
-from runner.validate.documents import Document, child, members, text
-from runner.validate.findings import Finding, warning
-from runner.validate.schema import ITEM, Schema, keeps, refuses_empty
+from runner.validate.documents import (
+    ITEM,
+    Document,
+    Finding,
+    Schema,
+    child,
+    keeps,
+    members,
+    refuses_empty,
+    text,
+    warning,
+)
 from runner.watches import Watch
 
 CONDITION = ("conditions", ITEM)

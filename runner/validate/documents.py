@@ -1,15 +1,46 @@
-"""YAML files as documents that know where they came from; the only place in this room that reads YAML."""
+"""The YAML documents and manifests of a project, the schemas among them, and what is found in them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from runner.config.yamlfile import Located, read_all_yaml
 from runner.errors import Problem, WatchesError
-from runner.validate.findings import Finding, of_problem
+
+
+class Severity(StrEnum):
+    """An error will fail at run time; a warning may be meant."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Finding:
+    """One mistake. `line` counts from 1; `field` is a path such as `[2].finalizer.name`, or empty."""
+
+    file: str
+    line: int
+    field: str
+    message: str
+    severity: Severity = Severity.ERROR
+
+    def __str__(self) -> str:
+        return f"{self.severity}: {Problem(self.file, self.line, self.field, self.message)}"
+
+
+def warning(file: str, line: int, field: str, message: str) -> Finding:
+    return Finding(file, line, field, message, Severity.WARNING)
+
+
+def of_problem(problem: Problem, severity: Severity = Severity.ERROR) -> Finding:
+    return Finding(problem.file, problem.line, problem.field, problem.message, severity)
+
 
 YAML = (".yml", ".yaml")
 _VAULT = "$ANSIBLE_VAULT;"
@@ -74,3 +105,77 @@ def shown(path: Path) -> str:
     """Relative where it is below the working directory, so that it is short and can be clicked."""
     relative = os.path.relpath(path)
     return str(path) if relative.startswith("..") else relative
+
+
+CRD_DIRECTORIES = ("crds", "config/crd", "deploy/crds")
+DIRECTORIES = ("crds", "config", "deploy")
+
+
+def read_manifests(project: Path) -> tuple[list[Document], list[Finding]]:
+    """Every object in the project's manifest directories; a template (with `{{`) is none, and no mistake."""
+    documents, findings = [], []
+    for directory in DIRECTORIES:
+        for path in yaml_files(project / directory):
+            found, mistakes = read(path)
+            if mistakes and "{{" in path.read_text(encoding="utf-8", errors="replace"):
+                continue
+            documents += list(_objects(found))
+            findings += mistakes
+    return documents, findings
+
+
+def has_crd_directory(project: Path) -> bool:
+    return any((project / directory).is_dir() for directory in CRD_DIRECTORIES)
+
+
+def of_kind(documents: list[Document], *kinds: str) -> list[Document]:
+    return [document for document in documents if document.text("kind") in kinds]
+
+
+def _objects(documents: list[Document]) -> Iterator[Document]:
+    for document in documents:
+        if document.text("kind") == "List":
+            for item in members(document.get("items")):
+                yield Document(document.file, item)
+        else:
+            yield document
+
+
+Schema = Mapping[str, Any]
+
+ITEM = "[]"
+"""In a path: into the items of a list."""
+
+
+def at(schema: Schema, path: Sequence[str]) -> Schema | None:
+    """The schema at a path: empty where anything is kept, None where the value would be pruned."""
+    if not path:
+        return schema
+    name, *rest = path
+    inner = schema.get("items") if name == ITEM else (schema.get("properties") or {}).get(name)
+    if isinstance(inner, Mapping):
+        return at(inner, rest)
+    additional = schema.get("additionalProperties")
+    if isinstance(additional, Mapping):
+        return at(additional, rest)
+    return {} if additional is True or schema.get("x-kubernetes-preserve-unknown-fields") is True else None
+
+
+def keeps(schema: Schema, path: Sequence[str]) -> bool:
+    """Whether a value, and what it holds, survives."""
+    found = at(schema, path)
+    if found is None:
+        return False
+    holds_nothing = found.get("type") == "object" and not (
+        found.get("properties")
+        or found.get("additionalProperties")
+        or found.get("x-kubernetes-preserve-unknown-fields")
+    )
+    return not holds_nothing
+
+
+def refuses_empty(schema: Schema, path: Sequence[str]) -> bool:
+    """Whether an empty string is invalid there."""
+    found = at(schema, path) or {}
+    enum = found.get("enum")
+    return bool(found.get("minLength")) or (isinstance(enum, list) and "" not in enum)

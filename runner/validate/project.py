@@ -1,19 +1,21 @@
-"""Every check of a project, one after the other."""
+"""`ansible-operator validate`: finds the mistakes of a project from its files alone."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import argparse
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from runner.config.watchesfile import Reading, read_watches
-from runner.errors import WatchesError
-from runner.validate import crds, dependencies, manifests, rbac, requirements
-from runner.validate.content import Reader
+from runner.errors import SettingsError, WatchesError
+from runner.validate import crds, dependencies, documents, rbac
+from runner.validate.content import IMAGE_HOME, Reader, find_places, redirects
 from runner.validate.crds import Watched
-from runner.validate.documents import shown
-from runner.validate.findings import Finding, Severity, of_problem, warning
-from runner.validate.places import IMAGE_HOME, find_places
-from runner.validate.redirects import redirects
+from runner.validate.documents import Finding, Severity, of_problem, shown, warning
 
 TRUSTING = (
     "whoever may write such a resource can run commands as the operator: Jinja in it is evaluated, and a key such"
@@ -59,15 +61,40 @@ def _of_content(watched: list[Watched], project: Path, environment: Mapping[str,
         for content in (item.watch.content, finalizer.content if finalizer else None):
             if content is not None and content.path.exists():
                 reader.read(content)
-    required, findings = requirements.read_requirements(project)
-    findings += requirements.check(required, places)
+    required, findings = dependencies.read_requirements(project)
+    findings += dependencies.missing(required, places)
     return [*reader.findings, *findings, *dependencies.check(reader.used, places, required, redirects())]
 
 
 def _of_manifests(watched: list[Watched], project: Path) -> list[Finding]:
-    found, findings = manifests.read_manifests(project)
-    definitions = manifests.of_kind(found, "CustomResourceDefinition")
-    if manifests.has_crd_directory(project):
+    found, findings = documents.read_manifests(project)
+    definitions = documents.of_kind(found, "CustomResourceDefinition")
+    if documents.has_crd_directory(project):
         for item in watched:
             findings += crds.check(item, definitions)
     return [*findings, *rbac.check(watched, found)]
+
+
+def main(parsed: argparse.Namespace) -> int:
+    """Print the findings; the exit code is 1 if one of them is an error. Raises SettingsError for no directory."""
+    project = Path(parsed.directory).resolve()
+    if not project.is_dir():
+        raise SettingsError(f"{parsed.directory} is not a directory: name the one that holds watches.yaml")
+    findings = validate(project, project / parsed.watches_file, os.environ)
+    sys.stdout.write(_as_json(findings) if parsed.output == "json" else _as_text(findings))
+    return 1 if _count(findings, Severity.ERROR) else 0
+
+
+def _as_text(findings: Sequence[Finding]) -> str:
+    counts = {severity: _count(findings, severity) for severity in Severity}
+    counted = [f"{count} {severity}{'' if count == 1 else 's'}" for severity, count in counts.items()]
+    return "".join(f"{line}\n" for line in (*findings, ", ".join(counted)))
+
+
+def _as_json(findings: Sequence[Finding]) -> str:
+    counted = {f"{severity}s": _count(findings, severity) for severity in Severity}
+    return json.dumps({**counted, "findings": list(map(asdict, findings))}, indent=2) + "\n"
+
+
+def _count(findings: Sequence[Finding], severity: Severity) -> int:
+    return sum(finding.severity is severity for finding in findings)
