@@ -32,11 +32,10 @@ from runner.leading import Reactions, exit_within, leadership
 from runner.metrics import Metrics
 from runner.objects import GroupVersionKind, Owner
 from runner.report import Report
-from runner.serve import health, usermetrics
+from runner.serve import metrics, usermetrics
+from runner.serve.metrics import Reviews, serving_context
 from runner.serve.ownership import Mechanism
 from runner.serve.proxy import Proxy
-from runner.serve.reviews import Reviews
-from runner.serve.servingcerts import serving_context
 from runner.settings import Settings
 from runner.stopping import either, ended, stopped_by_signals
 from runner.version import VERSION, commit
@@ -133,9 +132,9 @@ class _Parts:
     async def listen(self, stack: AsyncExitStack) -> None:
         """A busy port is found before anything runs; probes and metrics answer also while another leads."""
         self._metrics.build(f"v{VERSION}", commit())
-        parts: list[health.Listener | Proxy] = [
-            health.probes(self._settings.health_probe_bind_address, ready=self._trouble),
-            health.metrics(
+        parts: list[metrics.Listener | Proxy] = [
+            metrics.probes(self._settings.health_probe_bind_address, ready=self._trouble),
+            metrics.metrics(
                 self._settings.metrics_bind_address,
                 self._metrics.registry,
                 tls=serving_context(self._settings.environment) if self._settings.metrics_secure else None,

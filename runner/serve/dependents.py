@@ -1,9 +1,12 @@
-"""Dependents as they pass: the owner put into what is created, and what is owned already recognised."""
+"""Dependents as they pass the proxy: given their owner, recognised, and known as the runs' own writes."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -14,10 +17,87 @@ from multidict import CIMultiDict
 from runner.errors import OperatorError
 from runner.kube.discovery import Discovery, Resource
 from runner.objects import GroupVersionKind, Owner
-from runner.serve import bodies, ownership
-from runner.serve.injection import injected
-from runner.serve.ownership import Mechanism
-from runner.serve.target import Target
+from runner.serve import forward, ownership
+from runner.serve.forward import Target
+from runner.serve.ownership import Mechanism, injected
+
+GONE = ""
+"""In place of a resourceVersion: the object was deleted."""
+
+
+class OwnWrites:
+    """Remembers (uid, resourceVersion) for a while. `seconds` and `limit` bound it."""
+
+    def __init__(
+        self, *, limit: int = 20_000, seconds: float = 600.0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._limit = limit
+        self._seconds = seconds
+        self._clock = clock
+        self._seen: OrderedDict[tuple[str, str], float] = OrderedDict()
+        self._under_way: set[asyncio.Future[None]] = set()
+
+    def add(self, uid: str, resource_version: str) -> None:
+        now = self._clock()
+        self._seen[uid, resource_version] = now
+        self._seen.move_to_end((uid, resource_version))
+        while self._seen and (len(self._seen) > self._limit or self._oldest() < now - self._seconds):
+            self._seen.popitem(last=False)
+
+    def has(self, uid: str, resource_version: str) -> bool:
+        when = self._seen.get((uid, resource_version))
+        return when is not None and when >= self._clock() - self._seconds
+
+    def _oldest(self) -> float:
+        return next(iter(self._seen.values()))
+
+    @contextmanager
+    def under_way(self) -> Iterator[None]:
+        """A write that is not answered yet: what it changed may be seen before its answer is."""
+        answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._under_way.add(answered)
+        try:
+            yield
+        finally:
+            self._under_way.discard(answered)
+            if not answered.done():
+                answered.set_result(None)
+
+    async def settle(self, seconds: float) -> None:
+        """Wait until the writes that are under way now are answered, at most this long."""
+        if self._under_way:
+            await asyncio.wait(tuple(self._under_way), timeout=seconds)
+
+
+def written(method: str, body: object) -> list[tuple[str, str]]:
+    """The (uid, resourceVersion) pairs that the answer to a successful write tells of.
+
+    A deletion is told by a Status with `details.uid`, by the object, or by a list of them; an object whose last
+    finalizer was just removed is gone as well.
+    """
+    if isinstance(body, dict) and body.get("kind") == "Status":
+        uid = _member(body, "details").get("uid")
+        return [(uid, GONE)] if uid and isinstance(uid, str) and method == "DELETE" else []
+    items = body.get("items") if isinstance(body, dict) else None
+    if isinstance(items, list) and "uid" not in _member(body, "metadata"):
+        return [pair for item in items for pair in _versions(method, item)]
+    return _versions(method, body)
+
+
+def _versions(method: str, body: object) -> list[tuple[str, str]]:
+    meta = _member(body, "metadata")
+    uid, version = meta.get("uid"), meta.get("resourceVersion")
+    if not uid or not isinstance(uid, str):
+        return []
+    gone = method == "DELETE" or (meta.get("deletionTimestamp") and not meta.get("finalizers"))
+    return [(uid, each) for each in (version, GONE if gone else None) if isinstance(each, str)]
+
+
+def _member(body: object, name: str) -> dict[str, Any]:
+    """A map within what may be anything, or an empty one: aggregated API servers answer as they like."""
+    found = body.get(name) if isinstance(body, dict) else None
+    return found if isinstance(found, dict) else {}
+
 
 log = structlog.get_logger(__name__)
 
@@ -48,7 +128,7 @@ class Dependents:
 
     async def outgoing(
         self, request: web.BaseRequest, target: Target | None, owner: Owner, headers: CIMultiDict[str]
-    ) -> bodies.Data:
+    ) -> forward.Data:
         """The body to send on, with the owner in it where it belongs; `headers` are changed to fit it.
 
         Raises BodyError for one that cannot be read well enough to put the owner in.
@@ -58,9 +138,9 @@ class Dependents:
         resource = await self._owned_resource(request, target, owner)
         if resource is None or target is None:
             return await request.read() if (request.content_length or SMALL + 1) <= SMALL else request.content
-        raw, complete = await bodies.read_up_to(request.content, INJECTED)
+        raw, complete = await forward.read_up_to(request.content, INJECTED)
         if not complete:
-            return bodies.rejoined(raw, request.content)
+            return forward.rejoined(raw, request.content)
         return await self._injected(raw, target, resource, owner, headers)
 
     async def recognise(self, body: dict[str, Any], target: Target, owner: Owner) -> None:
@@ -99,7 +179,7 @@ class Dependents:
     async def _injected(
         self, raw: bytes, target: Target, resource: Resource, owner: Owner, headers: CIMultiDict[str]
     ) -> bytes:
-        content_type = bodies.media_type(headers)
+        content_type = forward.media_type(headers)
         inject = partial(injected, raw, content_type, target, owner, namespaced=resource.namespaced)
         made = await asyncio.to_thread(inject) if content_type in ownership.YAML_TYPES else inject()
         if made is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -16,7 +17,8 @@ import yaml
 from runner.errors import BodyError
 from runner.kube.discovery import Resource
 from runner.objects import GroupVersionKind, Owner
-from runner.serve.target import Target
+from runner.serve import protobuf
+from runner.serve.forward import Target
 
 PRIMARY = "operator-sdk/primary-resource"
 PRIMARY_TYPE = "operator-sdk/primary-resource-type"
@@ -194,3 +196,39 @@ _PlainLoader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Injected:
+    """A body that names its owner, and how; `namespace` is the dependent's, or empty."""
+
+    body: bytes
+    content_type: str
+    mechanism: Mechanism
+    namespace: str
+
+
+def injected(raw: bytes, content_type: str, target: Target, owner: Owner, *, namespaced: bool) -> Injected | None:
+    """None for a body that must go on untouched: neither JSON, YAML nor protobuf, or malformed."""
+    if content_type == protobuf.MEDIA_TYPE:
+        return _into_protobuf(raw, target, owner, namespaced=namespaced)
+    body = decode(raw, content_type)
+    if body is None:
+        return None
+    namespace = dependent_namespace(target, body, namespaced=namespaced)
+    mechanism = mechanism_for(owner, namespace)
+    try:
+        encoded = encode(inject(body, owner, mechanism))
+    except (TypeError, ValueError):
+        return None
+    return Injected(encoded, "application/json", mechanism, namespace)
+
+
+def _into_protobuf(raw: bytes, target: Target, owner: Owner, *, namespaced: bool) -> Injected | None:
+    namespace = target.namespace if namespaced else ""
+    mechanism = mechanism_for(owner, namespace)
+    if mechanism is Mechanism.OWNER_REFERENCE:
+        body = protobuf.with_reference(raw, reference_to(owner))
+    else:
+        body = protobuf.with_annotations(raw, annotations_of(owner))
+    return Injected(body, protobuf.MEDIA_TYPE, mechanism, namespace) if body is not None else None

@@ -20,13 +20,11 @@ from runner.kube.client import Client
 from runner.kube.discovery import Discovery
 from runner.metrics import Metrics
 from runner.objects import GroupVersionKind, Owner
-from runner.serve import bodies
-from runner.serve.dependents import Dependents, OnDependent
+from runner.serve import forward
+from runner.serve.dependents import Dependents, OnDependent, OwnWrites, written
+from runner.serve.forward import STREAMS, Target, forwardable, is_upgrade, parse_target, upgrade
 from runner.serve.grants import Grant, Grants
 from runner.serve.listen import loopback
-from runner.serve.ownwrites import OwnWrites, written
-from runner.serve.target import STREAMS, Target, forwardable, parse_target
-from runner.serve.upgrades import is_upgrade, upgrade
 
 log = structlog.get_logger(__name__)
 
@@ -113,7 +111,7 @@ class Proxy:
         grant = self._grants.find(request.headers.get("Authorization")) if self._leading() else None
         this = asyncio.current_task()
         if grant is None or this is None or request.transport is None:
-            return bodies.status_response(
+            return forward.status_response(
                 401,
                 "Unauthorized",
                 "this proxy serves only Ansible runs that are under way, with their own kubeconfig",
@@ -127,7 +125,7 @@ class Proxy:
 
     async def _pass(self, request: web.BaseRequest, grant: Grant) -> web.StreamResponse:
         if not forwardable(request.raw_path):
-            return bodies.status_response(
+            return forward.status_response(
                 400, "BadRequest", "the request must name a path, percent-encoded and without a fragment"
             )
         target = parse_target(request.raw_path)
@@ -136,17 +134,17 @@ class Proxy:
                 return await upgrade(self._client, request)
             return await self._forward(request, target, grant)
         except BodyError as error:
-            return bodies.status_response(400, "BadRequest", str(error))
+            return forward.status_response(400, "BadRequest", str(error))
         except WEATHER as error:
             log.warning(
                 "request of a run not answered", method=request.method, path=request.path, error=str(error)
             )
-            return bodies.status_response(502, "BadGateway", f"the API server cannot be reached: {error}")
+            return forward.status_response(502, "BadGateway", f"the API server cannot be reached: {error}")
 
     async def _forward(self, request: web.BaseRequest, target: Target | None, grant: Grant) -> web.StreamResponse:
         if request.headers.get("Expect", "").lower() == "100-continue":
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        headers = bodies.request_headers(request.headers)
+        headers = forward.request_headers(request.headers)
         data = await self._dependents.outgoing(request, target, grant.owner, headers)
         with self._noted(request.method):
             opened = self._client.open(request.method, request.raw_path, headers=headers, data=data)
@@ -160,21 +158,21 @@ class Proxy:
         self, request: web.BaseRequest, target: Target | None, upstream: aiohttp.ClientResponse, grant: Grant
     ) -> web.StreamResponse:
         if target is not None and _worth_a_look(request.method, target, upstream):
-            body, complete = await bodies.read_up_to(upstream.content, LOOKED_AT)
+            body, complete = await forward.read_up_to(upstream.content, LOOKED_AT)
             if not complete:
-                return await bodies.stream_response(request, upstream, body)
+                return await forward.stream_response(request, upstream, body)
             await self._look(request.method, target, body, grant)
-            return bodies.whole_response(upstream, body)
+            return forward.whole_response(upstream, body)
         if request.method != "HEAD" and upstream.content_length is not None and upstream.content_length <= SMALL:
-            return bodies.whole_response(upstream, await upstream.read())
-        return await bodies.stream_response(request, upstream)
+            return forward.whole_response(upstream, await upstream.read())
+        return await forward.stream_response(request, upstream)
 
     async def _look(self, method: str, target: Target, raw: bytes, grant: Grant) -> None:
         """Learn from an answer: own writes, and dependents that are there already."""
         write = method in WRITES
         if not write and not self._dependents.might_be(raw):
             return
-        body = bodies.parsed(raw)
+        body = forward.parsed(raw)
         if write:
             for uid, version in written(method, body):
                 self._own.add(uid, version)
@@ -192,4 +190,4 @@ def _worth_a_look(method: str, target: Target, upstream: aiohttp.ClientResponse)
     """A successful write that was meant, or the read of one object."""
     if target.watch or target.dry_run or target.subresource in STREAMS or not upstream.ok:
         return False
-    return bodies.is_json(upstream.headers) and (method in WRITES or (method == "GET" and target.name != ""))
+    return forward.is_json(upstream.headers) and (method in WRITES or (method == "GET" and target.name != ""))

@@ -18,7 +18,7 @@ from prometheus_client.metrics_core import Metric
 
 from runner.errors import MetricError
 from runner.metrics import GO_BUCKETS
-from runner.serve.health import Listener
+from runner.serve.metrics import Listener
 
 MOST_METRICS = 1000
 LONGEST_NAME = 256

@@ -17,8 +17,7 @@ from runner.kube.client import Client
 from runner.kube.discovery import Discovery, Resource
 from runner.kube.login import Credentials
 from runner.objects import GroupVersionKind, Owner
-from runner.serve.grants import Grant
-from runner.serve.kubeconfig import basic
+from runner.serve.grants import Grant, basic
 from runner.serve.ownership import Mechanism
 from runner.serve.proxy import Proxy
 

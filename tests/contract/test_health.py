@@ -11,7 +11,7 @@ import pytest
 from runner.errors import ListenError
 from runner.metrics import Metrics
 from runner.objects import GroupVersionKind, ObjectKey
-from runner.serve.health import Listener, metrics, probes
+from runner.serve.metrics import Listener, metrics, probes
 
 DATABASE = GroupVersionKind("app.example.com", "v1", "Database")
 

@@ -12,7 +12,7 @@ import yaml
 from aiohttp import web
 
 from runner.errors import ListenError
-from runner.serve.kubeconfig import basic, user_of
+from runner.serve.grants import basic, user_of
 from runner.serve.proxy import Proxy
 from tests.contract import standin
 from tests.contract.standin import OWNER, Answer, Bench, FakeDiscovery

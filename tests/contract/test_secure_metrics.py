@@ -18,9 +18,7 @@ from cryptography.x509.oid import NameOID
 from prometheus_client import CollectorRegistry
 
 from runner.errors import ApiError
-from runner.serve.health import Listener, metrics
-from runner.serve.reviews import Reviews
-from runner.serve.servingcerts import serving_context
+from runner.serve.metrics import Listener, Reviews, metrics, serving_context
 
 ALLOWED = {"allowed": True}
 DENIED = {"allowed": False}

@@ -21,8 +21,7 @@ from runner.dev.programs import find_programs
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery
 from runner.objects import GroupVersionKind, Owner
-from runner.serve.grants import Grant
-from runner.serve.kubeconfig import basic
+from runner.serve.grants import Grant, basic
 from runner.serve.ownership import Mechanism
 from runner.serve.proxy import Proxy
 

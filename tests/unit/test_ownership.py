@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from runner.errors import BodyError
 from runner.objects import GroupVersionKind, Owner
 from runner.serve import ownership, protobuf
-from runner.serve.injection import injected
-from runner.serve.ownership import Mechanism
-from runner.serve.target import Target, parse_target
+from runner.serve.forward import Target, parse_target
+from runner.serve.ownership import Mechanism, injected
 
 DATABASE = GroupVersionKind("app.example.com", "v1", "Database")
 NAMESPACED = Owner(DATABASE, "shop", "orders", "uid-1")

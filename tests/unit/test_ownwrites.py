@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.serve.ownwrites import OwnWrites, written
+from runner.serve.dependents import OwnWrites, written
 
 META = {"uid": "u", "resourceVersion": "3"}
 DYING = {**META, "deletionTimestamp": "2026-01-01T00:00:00Z"}

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from runner.errors import BodyError
 from runner.objects import GroupVersionKind, Owner
 from runner.serve import protobuf
-from runner.serve.injection import injected
-from runner.serve.ownership import Mechanism, reference_to
-from runner.serve.target import Target
+from runner.serve.forward import Target
+from runner.serve.ownership import Mechanism, injected, reference_to
 
 OWNER = Owner(GroupVersionKind("", "v1", "A"), "shop", "n", "u-1")
 TYPE = b"\x0a\x05\x0a\x01v\x12\x00"  # typeMeta, as sent first

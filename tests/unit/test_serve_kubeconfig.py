@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from runner.objects import GroupVersionKind, Owner
-from runner.serve.kubeconfig import render
+from runner.serve.grants import render
 
 OWNER = Owner(GroupVersionKind("app.example.com", "v1", "Database"), "shop", "orders", "uid-1")
 WHO = '{"apiVersion":"app.example.com/v1","kind":"Database","name":"orders","uid":"uid-1","Namespace":"shop"}'

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.serve.target import Target, forwardable, parse_target
+from runner.serve.forward import Target, forwardable, parse_target
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,292 @@
+"""Probes and metrics: over TLS and for whom the cluster lets, where that is asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import os
+import ssl
+import time
+from collections.abc import Awaitable, Callable, Hashable, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+import structlog
+from aiohttp import web
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
+
+from runner.errors import KubeError, ListenError
+from runner.serve.listen import everywhere, parse_address
+
+Probe = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Check = Callable[[], str]
+"""Says what is not well, or nothing ("")."""
+
+
+class Listener:
+    """An HTTP server on one address. "0" and "" mean: do not listen; `port` is then 0.
+
+    `flag` is where a person changes the address.
+    """
+
+    def __init__(
+        self, address: str, application: web.Application, flag: str, tls: ssl.SSLContext | None = None
+    ) -> None:
+        self.port = 0
+        self._flag = flag
+        self._address = parse_address(address)
+        self._tls = tls
+        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0)
+
+    async def start(self) -> None:
+        """Raises ListenError when the address cannot be had."""
+        if self._address is None:
+            return
+        try:
+            sockets = everywhere(*self._address)
+        except ListenError as error:
+            raise ListenError(f"{error} with {self._flag}") from error
+        self.port = sockets[0].getsockname()[1]
+        await self._runner.setup()
+        for listening in sockets:
+            await web.SockSite(self._runner, listening, ssl_context=self._tls).start()
+
+    async def stop(self) -> None:
+        await self._runner.cleanup()
+
+
+def probes(address: str, *, live: Check = lambda: "", ready: Check = lambda: "") -> Listener:
+    """`/healthz` and `/readyz`, each also with its check's name or `ping` appended. Raises SettingsError."""
+    application = web.Application()
+    for name, check in (("healthz", live), ("readyz", ready)):
+        application.router.add_get(f"/{name}{{_:/?}}", _whole(name, check))
+        application.router.add_get(f"/{name}/{name}", _single(check))
+        application.router.add_get(f"/{name}/ping", _single(lambda: ""))
+    return Listener(address, application, "--health-probe-bind-address")
+
+
+def metrics(
+    address: str,
+    registry: CollectorRegistry,
+    *,
+    tls: ssl.SSLContext | None = None,
+    guard: Guard | None = None,
+) -> Listener:
+    """`/metrics` in the format that the client asks for. Raises SettingsError for an address that is none."""
+
+    async def exposition(request: web.Request) -> web.Response:
+        refusal = await guard(request) if guard else None
+        if refusal is not None:
+            return refusal
+        encode, content_type = choose_encoder(request.headers.get("Accept", ""))
+        return web.Response(body=encode(registry), headers={"Content-Type": content_type})
+
+    application = web.Application()
+    application.router.add_get("/metrics", exposition)
+    return Listener(address, application, "--metrics-bind-address", tls)
+
+
+def _whole(name: str, check: Check) -> Probe:
+    async def answer(request: web.Request) -> web.Response:
+        trouble = check()
+        if trouble:
+            return web.Response(status=500, text=f"[-]{name} failed: {trouble}\nhealthz check failed\n")
+        return web.Response(text=f"[+]{name} ok\nhealthz check passed\n" if "verbose" in request.query else "ok")
+
+    return answer
+
+
+def _single(check: Check) -> Probe:
+    async def answer(_: web.Request) -> web.Response:
+        trouble = check()
+        return (
+            web.Response(status=500, text=f"internal server error: {trouble}\n")
+            if trouble
+            else web.Response(text="ok")
+        )
+
+    return answer
+
+
+log = structlog.get_logger(__name__)
+
+TOKEN_SECONDS = 60.0
+ALLOW_SECONDS = 300.0
+DENY_SECONDS = 30.0
+MOST_REMEMBERED = 1000
+
+Found = TypeVar("Found")
+User = Mapping[str, Any]
+Guard = Callable[[web.Request], Awaitable[web.Response | None]]
+"""Answers a request that may not pass; None lets it pass."""
+
+
+class Asks(Protocol):
+    """The part of `kube.client.Client` that is used."""
+
+    async def request(self, method: str, path: str, *, body: object) -> Any: ...  # noqa: ANN401  (what JSON decodes to)
+
+
+class Reviews:
+    """TokenReview and SubjectAccessReview. `now` is monotonic."""
+
+    def __init__(self, client: Asks, now: Callable[[], float] = time.monotonic) -> None:
+        self._client = client
+        self._users: _Memory[User | None] = _Memory(now)
+        self._rights: _Memory[bool] = _Memory(now)
+
+    async def guard(self, request: web.Request) -> web.Response | None:
+        """401 for whoever is not known, 403 for whoever may not, 500 where the API server does not say."""
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        try:
+            user = await self._user(token.strip()) if scheme.lower() == "bearer" and token.strip() else None
+            if user is None:
+                return web.Response(status=401, text="Unauthorized\n")
+            if await self._may(user, request.method.lower(), request.path):
+                return None
+        except KubeError as error:
+            log.warning("no answer to who may read metrics", error=str(error))
+            return web.Response(status=500, text="Authorization failed\n")
+        return web.Response(status=403, text=f"Authorization denied for user {user.get('username', '')}\n")
+
+    async def _user(self, token: str) -> User | None:
+        key = hashlib.sha256(token.encode(errors="surrogateescape")).digest()
+        known = self._users.get(key)
+        if known is not None:
+            return known[0]
+        status = await self._ask("authentication.k8s.io", "TokenReview", {"token": token})
+        user = status.get("user") if status.get("authenticated") else None
+        self._users.put(key, user, TOKEN_SECONDS)
+        return user
+
+    async def _may(self, user: User, verb: str, path: str) -> bool:
+        key = (user.get("username"), user.get("uid"), tuple(user.get("groups") or ()), verb, path)
+        known = self._rights.get(key)
+        if known is not None:
+            return known[0]
+        spec = {
+            "user": user.get("username"),
+            "uid": user.get("uid"),
+            "groups": user.get("groups"),
+            "extra": user.get("extra"),
+            "nonResourceAttributes": {"verb": verb, "path": path},
+        }
+        asked = {name: value for name, value in spec.items() if value}
+        allowed = bool((await self._ask("authorization.k8s.io", "SubjectAccessReview", asked)).get("allowed"))
+        self._rights.put(key, allowed, ALLOW_SECONDS if allowed else DENY_SECONDS)
+        return allowed
+
+    async def _ask(self, group: str, kind: str, spec: object) -> Mapping[str, Any]:
+        body = {"apiVersion": f"{group}/v1", "kind": kind, "spec": spec}
+        answer = await self._client.request("POST", f"/apis/{group}/v1/{kind.lower()}s", body=body)
+        return (answer or {}).get("status") or {}
+
+
+class _Memory(Generic[Found]):
+    """What was found out, each for a time of its own; at most so many, the oldest go first."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._known: dict[Hashable, tuple[float, Found]] = {}
+
+    def get(self, key: Hashable) -> tuple[Found] | None:
+        known = self._known.get(key)
+        return (known[1],) if known is not None and self._now() < known[0] else None
+
+    def put(self, key: Hashable, found: Found, seconds: float) -> None:
+        self._known.pop(key, None)
+        if len(self._known) >= MOST_REMEMBERED:
+            del self._known[next(iter(self._known))]
+        self._known[key] = (self._now() + seconds, found)
+
+
+VALIDITY = timedelta(days=365)
+CLOCK_SKEW = timedelta(minutes=5)
+Stamp = tuple[tuple[int, int, int], ...]
+"""What changes when one of the files does; empty while one of them is missing."""
+
+
+def serving_context(environment: Mapping[str, str]) -> ssl.SSLContext:
+    """With `tls.crt` and `tls.key` from where controller-runtime looks for them, if both are there."""
+    place = Path(environment.get("TMPDIR") or "/tmp")  # noqa: S108  (as Go's os.TempDir)
+    return ServingCertificate(place / "k8s-metrics-server" / "serving-certs").context
+
+
+class ServingCertificate:
+    """`context` is for the server; at each handshake it uses what the directory holds at that time."""
+
+    def __init__(self, where: Path) -> None:
+        self._files = (where / "tls.crt", where / "tls.key")
+        self._stamp: Stamp = ()
+        self.context = self._current = _context()
+        _load_self_signed(self.context)
+        self.context.sni_callback = self._choose  # called also where the client names no server
+
+    def _choose(self, handshake: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
+        self._refresh()
+        handshake.context = self._current
+
+    def _refresh(self) -> None:
+        stamp = self._seen()
+        if not stamp or stamp == self._stamp:
+            return
+        self._stamp = stamp
+        fresh = _context()
+        try:
+            fresh.load_cert_chain(*self._files)
+        except (OSError, ValueError) as error:  # SSLError is an OSError; half of a rotation is one
+            log.warning("the certificate for /metrics cannot be used", file=str(self._files[0]), error=str(error))
+        else:
+            self._current = fresh
+
+    def _seen(self) -> Stamp:
+        try:
+            found = [file.stat() for file in self._files]
+        except OSError:
+            return ()
+        return tuple((status.st_mtime_ns, status.st_ino, status.st_size) for status in found)
+
+
+def _context() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def _load_self_signed(context: ssl.SSLContext) -> None:
+    """The key is never on a disk: OpenSSL wants a path, and gets one of memory."""
+    descriptor = os.memfd_create("serving-certificate")
+    try:
+        os.write(descriptor, _pem())
+        context.load_cert_chain(f"/proc/self/fd/{descriptor}")
+    finally:
+        os.close(descriptor)
+
+
+def _pem() -> bytes:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    names = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - CLOCK_SKEW)
+        .not_valid_after(now + VALIDITY)
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return private + certificate.public_bytes(serialization.Encoding.PEM)
