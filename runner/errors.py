@@ -192,3 +192,11 @@ class ComponentError(DevError):
         self.component = component
         self.log_tail = log_tail
         super().__init__(f"{component} ended while it was being started. Its log ({log}) ends with:\n{log_tail}")
+
+
+class StreamError(KubeError):
+    """The watch said something that cannot be continued from: an ERROR event, or a line that is not JSON."""
+
+
+class ShortWatchError(KubeError):
+    """The watch ended by itself, but far too early."""

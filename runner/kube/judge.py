@@ -9,7 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from runner.errors import ApiError, ForbiddenError, GoneError, KindAbsentError, KubeError, NotFoundError
+from runner.errors import (
+    ApiError,
+    ForbiddenError,
+    GoneError,
+    KindAbsentError,
+    KubeError,
+    NotFoundError,
+    StreamError,
+)
 from runner.kube.backoff import Backoff
 from runner.kube.clock import Clock
 from runner.objects import GroupVersionKind
@@ -28,14 +36,6 @@ class Phase(StrEnum):
     FORBIDDEN = "forbidden"
     WATCHING = "watching"
     WAITING = "waiting"
-
-
-class StreamError(KubeError):
-    """The watch said something that cannot be continued from: an ERROR event, or a line that is not JSON."""
-
-
-class ShortWatchError(KubeError):
-    """The watch ended by itself, but far too early."""
 
 
 @dataclass(frozen=True, slots=True)

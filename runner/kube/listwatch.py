@@ -7,11 +7,10 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from runner.errors import ApiError
+from runner.errors import ApiError, StreamError
 from runner.kube.answers import decoded, error_of_event
 from runner.kube.client import Client
 from runner.kube.discovery import Resource
-from runner.kube.judge import StreamError
 from runner.objects import Body
 
 PAGE = 500

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 import structlog
 
-from runner.errors import KindAbsentError, KubeError, NotFoundError
+from runner.errors import KindAbsentError, KubeError, NotFoundError, ShortWatchError
 from runner.kube.client import Client
 from runner.kube.clock import REAL, Clock
 from runner.kube.discovery import Discovery, Resource
-from runner.kube.judge import Judge, Phase, ShortWatchError, Verdict, advice
+from runner.kube.judge import Judge, Phase, Verdict, advice
 from runner.kube.listwatch import WatchFrom, pages, watching
 from runner.kube.store import Change, Name, Store
 from runner.objects import Body, GroupVersionKind, parse_meta
