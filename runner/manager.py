@@ -23,12 +23,11 @@ from runner.execute.root import private_root
 from runner.execute.variables import extra_vars
 from runner.execute.warm.executor import WarmExecutor
 from runner.kube.client import Client
-from runner.kube.discovery import Discovery
-from runner.kube.fence import Fence
-from runner.kube.objects_api import ObjectsApi
+from runner.kube.discovery import Discovery, ObjectsApi
+from runner.kube.leader import Reactions, exit_within, leadership
 from runner.kube.recorder import Recorder
 from runner.kube.reflector import Reflector
-from runner.leading import Reactions, exit_within, leadership
+from runner.kube.sockets import Fence
 from runner.metrics import Metrics
 from runner.objects import GroupVersionKind, Owner
 from runner.report import Report

@@ -9,7 +9,7 @@ import structlog
 
 from runner.control.result import Stages, Verdict
 from runner.execute.run import Outcome
-from runner.kube.store import Change
+from runner.kube.listwatch import Change
 from runner.metrics import Metrics
 from runner.objects import ObjectKey
 from runner.watches import Watch

@@ -13,8 +13,8 @@ import structlog
 
 from runner.control.queue import WorkQueue
 from runner.control.triggers import Enqueue, Following, OwnWrite, of_dependent, of_resource
+from runner.kube.listwatch import Change
 from runner.kube.reflector import Reflector
-from runner.kube.store import Change
 from runner.objects import GroupVersionKind
 from runner.watches import Watch
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from runner.control.entry import Trigger
-from runner.kube.store import Change
+from runner.kube.listwatch import Change
 from runner.objects import GroupVersionKind, ObjectKey, ObjectMeta, is_name
 from runner.watches import Watch
 

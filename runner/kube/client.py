@@ -14,14 +14,11 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from runner.errors import ApiError, NestedError, UnreachableError
-from runner.kube.access import Access, Pass
 from runner.kube.answers import decoded, error_of, shallow, too_deep
-from runner.kube.aside import Resolver
-from runner.kube.backoff import Backoff
-from runner.kube.clock import REAL, Clock
-from runner.kube.fence import Fence
-from runner.kube.login import Login, find_login
-from runner.kube.sockets import Sockets, connected
+from runner.kube.clock import REAL, Backoff, Clock
+from runner.kube.connection import Access, Pass, Resolver
+from runner.kube.credentials import Login, find_login
+from runner.kube.sockets import Fence, Sockets, connected
 from runner.objects import LEVELS
 
 AGENT = "ansible-operator"

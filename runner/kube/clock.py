@@ -1,4 +1,4 @@
-"""Time and chance as one value, so that tests drive both and never wait."""
+"""Time, chance and patience: one Clock that tests drive, and how long to wait after the n-th failure in a row."""
 
 from __future__ import annotations
 
@@ -29,3 +29,22 @@ def boottime() -> float:
 
 BOOT = Clock(now=boottime)
 """For what others rely on while this process may be frozen, or its machine asleep."""
+
+
+class Backoff:
+    """Doubles from `least` to `most` seconds; each answer lies between half of that and all of it."""
+
+    def __init__(self, least: float, most: float, clock: Clock = REAL) -> None:
+        self._least = least
+        self._most = most
+        self._clock = clock
+        self.failures = 0
+
+    def next(self) -> float:
+        """Seconds to wait now; never less than `least`, never more than `most`."""
+        high = min(self._most, self._least * 2.0 ** min(self.failures, 32))
+        self.failures += 1
+        return max(self._least, high * self._clock.uniform(0.5, 1.0))
+
+    def reset(self) -> None:
+        self.failures = 0

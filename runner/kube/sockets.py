@@ -1,17 +1,49 @@
-"""The sockets to the API server: they notice a vanished peer, and send nothing past the fence."""
+"""The fence, and the sockets to the API server, which send nothing past it and notice a vanished peer."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 import socket
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 from weakref import WeakSet
 
 import aiohappyeyeballs
 
-from runner.kube.aside import addresses
-from runner.kube.fence import Fence
+from runner.errors import LeadershipLostError
+from runner.kube.clock import boottime
+from runner.kube.connection import addresses
+
+
+class Fence:
+    """Open for ever until it is told a time; shut from that time on, or at once by `close`."""
+
+    def __init__(self, now: Callable[[], float] = boottime) -> None:
+        self._now = now
+        self._until = math.inf
+        self._closed = False
+
+    @property
+    def shut(self) -> bool:
+        return self._closed or self._now() >= self._until
+
+    def open_until(self, moment: float) -> None:
+        """In seconds of the fence's clock. Has no effect on a fence that was closed."""
+        self._until = moment
+
+    def close(self) -> None:
+        """Shut it for good."""
+        self._closed = True
+
+    def check(self) -> None:
+        """Raises LeadershipLostError when the fence is shut."""
+        if self.shut:
+            raise LeadershipLostError(
+                "leadership is lost or in doubt: another process may lead now, nothing is sent any more"
+            )
+
 
 _LOOK_EVERY = 0.005
 VANISHED_SECONDS = 60.0

@@ -14,8 +14,8 @@ import yaml
 from aiohttp import web
 
 from runner.kube.client import Client
+from runner.kube.credentials import Credentials
 from runner.kube.discovery import Discovery, Resource
-from runner.kube.login import Credentials
 from runner.objects import GroupVersionKind, Owner
 from runner.serve.grants import Grant, basic
 from runner.serve.ownership import Mechanism

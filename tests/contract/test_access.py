@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from runner.errors import CredentialsError
-from runner.kube import access
-from runner.kube.access import Access
+from runner.kube import connection
 from runner.kube.client import Client
-from runner.kube.login import ROTATION, Credentials, find_login
+from runner.kube.connection import Access
+from runner.kube.credentials import ROTATION, Credentials, find_login
 from tests.fixtures.apiserver import ApiServer, Reply, serving
 from tests.fixtures.kubeclock import FakeClock, eventually
 
@@ -71,7 +71,7 @@ async def blocked_executor() -> AsyncIterator[None]:
     await asyncio.gather(*waiting)
 
 
-def token(found: access.Pass) -> str:
+def token(found: connection.Pass) -> str:
     return found.headers["Authorization"].removeprefix("Bearer ")
 
 
@@ -104,7 +104,7 @@ async def test_a_server_is_reached_by_its_name_though_every_thread_for_disk_work
 async def test_requests_go_on_with_the_old_token_while_reading_is_stuck(
     disk: Disk, time: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(access, "GRACE", 0.01)
+    monkeypatch.setattr(connection, "GRACE", 0.01)
     held = Access(disk.read, time.clock())
     await held.current()
     disk.stuck.set()
@@ -117,7 +117,7 @@ async def test_requests_go_on_with_the_old_token_while_reading_is_stuck(
 async def test_what_was_stuck_and_comes_back_is_used(
     disk: Disk, time: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(access, "GRACE", 0.01)
+    monkeypatch.setattr(connection, "GRACE", 0.01)
     held = Access(disk.read, time.clock())
     await held.current()
     disk.stuck.set()
@@ -144,7 +144,7 @@ async def test_a_token_that_is_known_to_have_expired_is_waited_for(tmp_path: Pat
 async def test_a_reading_that_takes_too_long_is_given_up(
     disk: Disk, time: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(access, "READ_SECONDS", 0.01)
+    monkeypatch.setattr(connection, "READ_SECONDS", 0.01)
     disk.stuck.set()
     with pytest.raises(CredentialsError, match=r"within 0\.01 s"):
         await Access(disk.read, time.clock()).current()
@@ -153,13 +153,13 @@ async def test_a_reading_that_takes_too_long_is_given_up(
 async def test_readings_that_never_come_back_do_not_pile_up(
     disk: Disk, time: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(access, "READ_SECONDS", 0.01)
+    monkeypatch.setattr(connection, "READ_SECONDS", 0.01)
     held = Access(disk.read, time.clock())
     disk.stuck.set()
     for _ in range(10):
         with pytest.raises(CredentialsError):
             await held.current()
-    assert disk.begun == access.AT_ONCE
+    assert disk.begun == connection.AT_ONCE
 
 
 async def test_a_reading_that_failed_is_tried_again_soon(time: FakeClock, tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ async def test_a_reading_that_failed_is_tried_again_soon(time: FakeClock, tmp_pa
     failing[0] = True
     assert token(await held.current()) == "t1"
     failing[0] = False
-    time.time += access.FORCED_APART
+    time.time += connection.FORCED_APART
     assert token(await held.current()) == "t2"
 
 

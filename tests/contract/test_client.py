@@ -33,7 +33,7 @@ from runner.errors import (
     UnreachableError,
 )
 from runner.kube.client import Client
-from runner.kube.login import Credentials, find_login
+from runner.kube.credentials import Credentials, find_login
 from tests.fixtures.apiserver import ApiServer, Drop, Reply, Stream, failure, serving
 from tests.fixtures.kubeclock import FakeClock
 

@@ -12,8 +12,7 @@ import pytest
 
 from runner.errors import ApiError, ConflictError, KindAbsentError, NestedError, NotFoundError
 from runner.kube.client import Client
-from runner.kube.discovery import Discovery
-from runner.kube.objects_api import STATUS_AGE, ObjectsApi
+from runner.kube.discovery import STATUS_AGE, Discovery, ObjectsApi
 from runner.objects import LEVELS, GroupVersionKind, ObjectKey
 from tests.fixtures.apiserver import ApiServer, Reply, failure, serves, serving, thing
 from tests.fixtures.kubeclock import FakeClock

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from runner.kube.client import Client
-from runner.kube.elector import Elector
-from runner.kube.lease import Term
+from runner.kube.election import Elector, Term
 from tests.fixtures.apiserver import ApiServer, Drop, Reply, failure, serving
 from tests.fixtures.kubeclock import START, FakeClock
 

@@ -11,7 +11,7 @@ import pytest
 
 from runner.errors import LeadershipLostError
 from runner.kube.client import Client
-from runner.kube.fence import Fence
+from runner.kube.sockets import Fence
 from tests.fixtures.waiting import until
 
 BEGIN, END = 100.0, 110.0

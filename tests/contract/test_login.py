@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from runner.errors import CredentialsError
-from runner.kube import login
-from runner.kube.login import Credentials, find_login
+from runner.kube import credentials
+from runner.kube.credentials import Credentials, find_login
 
 CLUSTER = {"server": "https://kube.example.com:6443/"}
 
@@ -38,7 +38,7 @@ def token_of(found: Credentials) -> str | None:
 @pytest.fixture
 def pod(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """The environment of a pod whose service account is mounted."""
-    kopf = login._kopf()
+    kopf = credentials._kopf()
     info = kopf.ConnectionInfo(server="https://kubernetes.default.svc", token="of-the-pod")
     monkeypatch.setattr(kopf, "login_with_service_account", lambda **_: info)
     return {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "6443", "HOME": "/nowhere"}

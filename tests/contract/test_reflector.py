@@ -14,9 +14,8 @@ from structlog.testing import capture_logs
 
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery
-from runner.kube.judge import Phase
-from runner.kube.reflector import Pace, Reflector
-from runner.kube.store import Change, What
+from runner.kube.listwatch import Change, What
+from runner.kube.reflector import Pace, Phase, Reflector
 from runner.objects import GroupVersionKind
 from tests.fixtures.apiserver import (
     ApiServer,

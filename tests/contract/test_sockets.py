@@ -9,8 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from runner.kube import sockets
-from runner.kube.fence import Fence
-from runner.kube.sockets import fenced_socket
+from runner.kube.sockets import Fence, fenced_socket
 
 DEADLINE = 30.0
 ADDRESS = (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)

@@ -10,7 +10,7 @@ import pytest
 
 from runner.control.entry import Priority, Trigger
 from runner.control.triggers import PRIMARY, PRIMARY_TYPE, Following, of_dependent, of_resource
-from runner.kube.store import Change, What
+from runner.kube.listwatch import Change, What
 from runner.objects import GroupVersionKind, ObjectKey, ObjectMeta, OwnerRef
 from runner.selector import Requirement, Selector
 from runner.watches import Content, Finalizer, Watch

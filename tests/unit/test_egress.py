@@ -6,7 +6,7 @@ import pytest
 from yarl import URL
 
 from runner.errors import CredentialsError
-from runner.kube.egress import proxy_for
+from runner.kube.connection import proxy_for
 
 CLUSTER = URL("https://10.96.0.1:443")
 NAMED = URL("https://api.cluster.example.com:6443")

@@ -12,10 +12,9 @@ import pytest
 from runner.errors import SettingsError
 from runner.kube.client import Client
 from runner.kube.clock import Clock
-from runner.kube.elector import Elector
-from runner.kube.fence import Fence
-from runner.kube.lease import Term
-from runner.leading import Leadership, Reactions, leadership
+from runner.kube.election import Elector, Term
+from runner.kube.leader import Leadership, Reactions, leadership
+from runner.kube.sockets import Fence
 from runner.settings import Settings
 from tests.fixtures.waiting import until
 

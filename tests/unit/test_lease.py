@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runner.errors import SettingsError
-from runner.kube.lease import Sight, Step, Term, claimed, decide, released
+from runner.kube.election import Sight, Step, Term, claimed, decide, released
 
 TERM = Term(duration=15.0, renew_deadline=10.0, retry_period=2.0)
 OURS = {"holderIdentity": "me", "leaseDurationSeconds": 15, "acquireTime": "then", "leaseTransitions": 3}

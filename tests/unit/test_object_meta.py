@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.control.triggers import Following, of_dependent, of_resource
-from runner.kube.store import Change, What
+from runner.kube.listwatch import Change, What
 from runner.objects import (
     GroupVersionKind,
     ObjectMeta,

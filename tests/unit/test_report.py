@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from runner.control.result import Stages, Verdict
 from runner.execute.run import Ending, Outcome, Stats
-from runner.kube.store import Change, What
+from runner.kube.listwatch import Change, What
 from runner.metrics import Metrics
 from runner.objects import GroupVersionKind, ObjectKey, parse_meta
 from runner.report import Report

@@ -12,7 +12,7 @@ import pytest
 from runner.control.entry import Entry, Trigger
 from runner.control.queue import WorkQueue
 from runner.control.triggers import Following
-from runner.kube.store import Change, What
+from runner.kube.listwatch import Change, What
 from runner.objects import GroupVersionKind, ObjectKey, ObjectMeta, OwnerRef, parse_meta
 from runner.watches import Content, Watch
 from runner.watching import OwnWrites, Watching, where_to_watch

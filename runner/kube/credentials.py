@@ -1,8 +1,4 @@
-"""Where credentials come from, and for how long they may be used before they are read again.
-
-kopf supplies the connection's data type, its TLS context and the service account's login. Its other logins are
-not used: see kubeconfig.py, and `login_via_client` prefers the cluster's account to KUBECONFIG.
-"""
+"""How the operator logs in: the kubeconfig or the service account, by kopf's login functions."""
 
 from __future__ import annotations
 
@@ -17,10 +13,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 from runner.errors import CredentialsError
-from runner.kube import kubeconfig
 
 if TYPE_CHECKING:
     import kopf
+from collections.abc import Iterable
+
+import yaml
 
 ROTATION = 60.0
 """Seconds after which a token file is read again; client-go's figure."""
@@ -80,7 +78,7 @@ def in_cluster(env: Mapping[str, str]) -> Credentials | None:
 
 def from_kubeconfig(files: list[Path]) -> Credentials:
     """The current context's cluster and user. Raises CredentialsError."""
-    target = kubeconfig.read(files)
+    target = read(files)
     cluster, user, fresh_for, good_for = target.cluster, target.user, float("inf"), float("inf")
     if user.get("exec"):
         user, good_for = _from_plugin(target)
@@ -102,7 +100,7 @@ def from_kubeconfig(files: list[Path]) -> Credentials:
     return Credentials(info, str(cluster.get("tls-server-name") or ""), fresh_for, good_for)
 
 
-def _from_plugin(target: kubeconfig.Target) -> tuple[Mapping[str, Any], float]:
+def _from_plugin(target: Target) -> tuple[Mapping[str, Any], float]:
     # Here and not above: the official client costs 18 MB and a third of a second, and few need it.
     plugin = import_module("kubernetes.config.exec_provider")
     node = import_module("kubernetes.config.kube_config").ConfigNode
@@ -147,7 +145,7 @@ def _token(path: Path) -> str:
         raise CredentialsError(f"token file {path} cannot be read: {error.strerror}") from None
 
 
-def _either(name: str, section: kubeconfig.Section, key: str) -> dict[str, Any]:
+def _either(name: str, section: Section, key: str) -> dict[str, Any]:
     """Data wins over a path where a kubeconfig has both, as in kubectl; ConnectionInfo refuses both."""
     if data := section.get(f"{key}-data"):
         return {f"{name}_data": data}
@@ -171,3 +169,72 @@ def _kopf() -> ModuleType:
     finally:
         if hide:
             del modules["kubernetes"]
+
+
+Section = Mapping[str, Any]
+PATHS = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The cluster and the user of the current context; paths are absolute. `user` holds secrets."""
+
+    context: str
+    cluster: Section
+    user: Section = field(repr=False)
+    directory: Path
+
+
+def read(files: Iterable[Path]) -> Target:
+    """The current context of these files together; absent files are skipped.
+
+    Raises CredentialsError: none exists, one cannot be read, or the context is incomplete.
+    """
+    paths = list(files)
+    found = [(path, _parse(path)) for path in paths if path.is_file()]
+    if not found:
+        raise CredentialsError(f"no kubeconfig found at {_names(paths)}: give the path of one that exists")
+    where = _names(path for path, _ in found)
+    current = next((text for _, body in found if (text := body.get("current-context"))), "")
+    if not current:
+        raise CredentialsError(f"{where}: no current-context: set it with `kubectl config use-context`")
+    context = _named(found, "contexts", "context", current, where)[0]
+    cluster, home = _named(found, "clusters", "cluster", context.get("cluster", ""), where)
+    user, user_home = _named(found, "users", "user", context.get("user", ""), where)
+    if not cluster.get("server"):
+        raise CredentialsError(f"{where}: the cluster of context {current!r} names no server")
+    return Target(current, _absolute(cluster, home), _absolute(user, user_home), user_home)
+
+
+def _parse(path: Path) -> Section:
+    try:
+        body = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except OSError as error:
+        raise CredentialsError(f"{path}: cannot be read: {error.strerror}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        # Not the error's own text: it quotes the file, which holds secrets.
+        mark = getattr(error, "problem_mark", None)
+        line = f" at line {mark.line + 1}" if mark else ""
+        raise CredentialsError(f"{path}: not valid YAML{line}") from None
+    if not isinstance(body, dict):
+        raise CredentialsError(f"{path}: not a kubeconfig: the top level must be a mapping")
+    return body
+
+
+def _named(
+    found: Iterable[tuple[Path, Section]], section: str, key: str, name: str, where: str
+) -> tuple[Section, Path]:
+    for path, body in found:
+        for item in body.get(section) or ():
+            if item.get("name") == name:
+                return item.get(key) or {}, path.parent.absolute()
+    raise CredentialsError(f"{where}: {section} has no entry named {name!r}, which the current context needs")
+
+
+def _absolute(section: Section, home: Path) -> Section:
+    paths = {key: str(home / Path(section[key]).expanduser()) for key in PATHS if section.get(key)}
+    return {**section, **paths}
+
+
+def _names(paths: Iterable[Path]) -> str:
+    return ", ".join(map(str, paths))

@@ -1,21 +1,136 @@
-"""The credentials in use: shared by all requests, read again beside them when they age or are refused."""
+"""The credentials in use, read in threads of their own, and the proxy that the environment names."""
 
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import os
+import socket
 import ssl
 import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import structlog
+from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from runner.errors import CredentialsError
-from runner.kube.aside import in_own_thread
 from runner.kube.clock import REAL, Clock
-from runner.kube.egress import proxy_for
-from runner.kube.login import Credentials, Login
+from runner.kube.credentials import Credentials, Login
+
+T = TypeVar("T")
+Address = tuple[Any, Any, int, str, Any]
+"""As `getaddrinfo` has them: family, kind, protocol, canonical name, socket address."""
+
+
+async def in_own_thread(call: Callable[[], T]) -> T:
+    """What `call` returns or raises. Who is cancelled leaves the thread alone, and so does the process' end."""
+    future: Future[T] = Future()
+
+    def work() -> None:
+        if future.set_running_or_notify_cancel():
+            try:
+                future.set_result(call())
+            except Exception as error:  # noqa: BLE001  (the caller's)
+                future.set_exception(error)
+
+    threading.Thread(target=work, daemon=True, name="kube-aside").start()
+    return await asyncio.wrap_future(future)
+
+
+async def addresses(host: str, port: int, family: int = socket.AF_UNSPEC) -> list[Address]:
+    """The addresses of a host, as `getaddrinfo` says them. Raises OSError."""
+    kind, flags = socket.SOCK_STREAM, socket.AI_ADDRCONFIG
+    return await in_own_thread(lambda: socket.getaddrinfo(host, port, family, kind, flags=flags))
+
+
+class Resolver(AbstractResolver):
+    """Finds addresses for aiohttp."""
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        return [
+            ResolveResult(
+                hostname=host,
+                host=address[0],
+                port=address[1],
+                family=found_family,
+                proto=proto,
+                flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+            )
+            for found_family, _, proto, _, address in await addresses(host, port, family)
+        ]
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+
+_VARIABLES = {"https": ("HTTPS_PROXY", "https_proxy"), "http": ("HTTP_PROXY", "http_proxy")}
+_EXEMPT = ("NO_PROXY", "no_proxy")
+
+
+def proxy_for(url: URL, env: Mapping[str, str]) -> str | None:
+    """The proxy to reach `url` through, from HTTPS_PROXY (HTTP_PROXY for http) unless NO_PROXY exempts it.
+
+    Loopback is always exempt. Raises CredentialsError for a proxy that is not an HTTP one.
+    """
+    proxy = _first(env, _VARIABLES[url.scheme])
+    host = url.host or ""
+    if not proxy or _loopback(host) or _exempt(host, url.port, _first(env, _EXEMPT)):
+        return None
+    if "://" not in proxy:
+        proxy = f"http://{proxy}"
+    if URL(proxy).scheme not in ("http", "https"):
+        raise CredentialsError(
+            f"{_VARIABLES[url.scheme][0]} names a {URL(proxy).scheme} proxy: only http and https ones are served; "
+            f"if {host} can be reached without it, add it to NO_PROXY"
+        )
+    return proxy
+
+
+def _first(env: Mapping[str, str], names: tuple[str, ...]) -> str:
+    return next((env[name].strip() for name in names if env.get(name)), "")
+
+
+def _loopback(host: str) -> bool:
+    address = _address(host)
+    return host == "localhost" or (address is not None and address.is_loopback)
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
+
+
+def _exempt(host: str, port: int | None, no_proxy: str) -> bool:
+    return any(_matches(entry.strip().lower(), host.lower(), port) for entry in no_proxy.split(","))
+
+
+def _matches(entry: str, host: str, port: int | None) -> bool:
+    """An entry: `*`, a range of addresses, or an address or domain (with its subdomains), perhaps with a port."""
+    if entry in ("", "*"):
+        return entry == "*"
+    address = _address(host)
+    if address is not None and "/" in entry:
+        try:
+            return address in ipaddress.ip_network(entry, strict=False)
+        except ValueError:
+            return False
+    name, _, wanted = entry.rpartition(":") if entry.count(":") == 1 else (entry, "", "")
+    if wanted and wanted != str(port):
+        return False
+    if address is not None:
+        return _address(name.strip("[]")) == address
+    suffix = name.removeprefix("*").removeprefix(".")
+    subdomain = host.endswith(f".{suffix}")
+    return subdomain or (host == suffix and not name.startswith((".", "*")))
+
 
 log = structlog.get_logger(__name__)
 

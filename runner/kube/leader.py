@@ -16,9 +16,8 @@ import structlog
 from runner.errors import SettingsError
 from runner.kube.client import Client
 from runner.kube.clock import BOOT, Clock
-from runner.kube.elector import Elector
-from runner.kube.fence import Fence
-from runner.kube.lease import Term
+from runner.kube.election import Elector, Term
+from runner.kube.sockets import Fence
 from runner.settings import Settings
 
 log = structlog.get_logger(__name__)
