@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from runner.config.flags import add_flags, deprecations, join_values, spell_out_booleans
-from runner.config.read import read_settings
+from runner.config.settings import read_settings
 from runner.config.watchesfile import load_watches
 from runner.errors import OperatorError, UsageError
 from runner.logs import configure_logs

@@ -8,8 +8,9 @@ from contextlib import AsyncExitStack
 
 import structlog
 
-from runner.config.expressions import uses_children
 from runner.config.flags import boolean
+from runner.config.settings import Settings
+from runner.config.watches import Engine, Watch, uses_children
 from runner.control.annotations import Bounds
 from runner.control.plan import Defaults
 from runner.control.ports import World
@@ -35,10 +36,8 @@ from runner.serve import metrics, usermetrics
 from runner.serve.metrics import Reviews, serving_context
 from runner.serve.ownership import Mechanism
 from runner.serve.proxy import Proxy
-from runner.settings import Settings
 from runner.stopping import either, ended, stopped_by_signals
 from runner.version import VERSION, commit
-from runner.watches import Engine, Watch
 from runner.watching import OwnWrites, Watching, where_to_watch
 
 log = structlog.get_logger(__name__)

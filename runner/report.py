@@ -7,12 +7,12 @@ from datetime import datetime
 
 import structlog
 
+from runner.config.watches import Watch
 from runner.control.result import Stages, Verdict
 from runner.execute.run import Outcome
 from runner.kube.listwatch import Change
 from runner.metrics import Metrics
 from runner.objects import ObjectKey
-from runner.watches import Watch
 
 log = structlog.get_logger("runner.reconcile")
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
+from runner.config.watches import Watch
 from runner.control.queue import WorkQueue
 from runner.control.triggers import Enqueue, Following, OwnWrite, of_dependent, of_resource
 from runner.kube.listwatch import Change
 from runner.kube.reflector import Reflector
 from runner.objects import GroupVersionKind
-from runner.watches import Watch
 
 log = structlog.get_logger(__name__)
 

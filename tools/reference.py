@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from runner.config.environment import VARIABLES
 from runner.config.flags import RUN_FLAGS, Flag, boolean
-from runner.config.watchfields import WATCH_FIELDS
+from runner.config.golang import parse_duration
+from runner.config.settings import VARIABLES
+from runner.config.watches import WATCH_FIELDS
 from runner.control.annotations import ARTIFACTS, PERIOD, VERBOSITY
-from runner.durations import parse_duration
 
 ANNOTATIONS = {
     PERIOD: "period of this object, not below `--min-reconcile-period`; `0s`: never",

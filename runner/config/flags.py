@@ -1,17 +1,28 @@
-"""The flags of `run`: the Go operator's names, types and defaults, and a few of our own.
-
-Flags are GNU long ones. A boolean is given as `--flag` or `--flag=BOOL`, never as two words.
-"""
+"""The flags of `run`: their names, defaults and help, and what the Go operator makes of the words of a command line."""
 
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from runner.config.processors import available_processors
-from runner.durations import parse_duration
+from runner.config.golang import parse_duration
+
+_CGROUP_QUOTA = Path("/sys/fs/cgroup/cpu.max")
+
+
+def available_processors(quota_file: Path = _CGROUP_QUOTA) -> int:
+    """Processors this process may use: the affinity mask, cut to the container's CPU limit, at least 1."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota, period = quota_file.read_text().split()
+        return max(1, min(allowed, round(int(quota) / int(period))))
+    except (OSError, ValueError):
+        return allowed
+
 
 _TRUE = {"1", "t", "T", "TRUE", "true", "True"}
 _FALSE = {"0", "f", "F", "FALSE", "false", "False"}

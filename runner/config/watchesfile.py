@@ -1,22 +1,83 @@
-"""Reads watches.yaml: every mistake in it, with file, line and field, in one go."""
+"""Where the role or playbook that a watch names is found on disk.
+
+The order is that of the Go operator; the result is an absolute real path, so that a symlinked role or a
+path relative to the working directory runs as well as it loads.
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.config.contentpaths import find_playbook, find_role
-from runner.config.expressions import SOURCES, foreign_keys, syntax_error
-from runner.config.fields import Fields, Mistakes
-from runner.config.substitute import substitute
-from runner.config.watchfields import WATCH_FIELDS
-from runner.config.yamlfile import Located, read_yaml
+from runner.config.golang import substitute
+from runner.config.watches import (
+    OPERATORS,
+    SOURCES,
+    WATCH_FIELDS,
+    Content,
+    Engine,
+    Finalizer,
+    Requirement,
+    Selector,
+    Watch,
+    foreign_keys,
+    syntax_error,
+)
+from runner.config.yamlfile import Fields, Located, Mistakes, read_yaml
 from runner.errors import Problem, WatchesError
 from runner.objects import GroupVersionKind
-from runner.selector import OPERATORS, Requirement, Selector
-from runner.watches import Content, Engine, Finalizer, Watch
+
+_DEFAULT_COLLECTIONS = "/usr/share/ansible/collections"
+
+
+Found = tuple[Path | None, list[Path]]
+"""What was found, or None, and the places that were looked at, in order."""
+
+
+def find_playbook(name: str, directory: Path, home: str = "") -> Found:
+    """The playbook file. Relative names start at `directory`, which stands for the absolute `home` as well."""
+    return _first([directory / name, *_at_home(name, directory, home)])
+
+
+def find_role(name: str, directory: Path, environment: Mapping[str, str], home: str = "") -> Found:
+    """The role's directory; `directory` and `home` as for a playbook."""
+    return _first([*_role_places(name, directory, environment), *_at_home(name, directory, home)])
+
+
+def _first(tried: list[Path]) -> Found:
+    found = next((path for path in tried if path.exists()), None)
+    return (found.resolve() if found else None), tried
+
+
+def _at_home(name: str, directory: Path, home: str) -> list[Path]:
+    return [directory / name.removeprefix(f"{home}/")] if home and name.startswith(f"{home}/") else []
+
+
+def _role_places(name: str, directory: Path, environment: Mapping[str, str]) -> Iterator[Path]:
+    if name.startswith("/"):
+        yield Path(name)
+        return
+    if re.fullmatch(r"[^./]+\.[^./]+\.[^./]+", name):
+        namespace, collection, role = name.split(".")
+        for place in _collection_directories(environment):
+            yield directory / place / "ansible_collections" / namespace / collection / "roles" / role
+    for place in filter(None, environment.get("ANSIBLE_ROLES_PATH", "").split(":")):
+        yield directory / place / name
+        yield directory / place / "roles" / name
+    yield directory / "roles" / name
+    yield directory / name
+
+
+def _collection_directories(environment: Mapping[str, str]) -> list[str]:
+    configured = environment.get("ANSIBLE_COLLECTIONS_PATH", "")
+    if configured:
+        return [place for place in configured.split(":") if place]
+    home = environment.get("HOME", "")
+    return [_DEFAULT_COLLECTIONS, *([f"{home}/.ansible/collections"] if home else [])]
+
 
 DEFAULT_ARTIFACTS = 20
 _KNOWN_AND_UNUSED = {"maxworkers", "ansibleverbosity"}

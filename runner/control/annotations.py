@@ -9,7 +9,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from runner.durations import parse_duration
+from runner.config.golang import parse_duration
 from runner.objects import Body, texts
 
 PREFIX = "ansible.sdk.operatorframework.io/"

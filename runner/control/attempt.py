@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from runner.config.watches import Watch
 from runner.control.conditions import Moment
 from runner.control.entry import Entry
 from runner.control.ports import Json
 from runner.control.result import Stages
 from runner.execute.run import Outcome
 from runner.objects import ObjectKey
-from runner.watches import Watch
 
 
 class Stopwatch:

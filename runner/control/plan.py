@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from runner.config.watches import Content, Engine, Watch
 from runner.control.annotations import VERBOSITY, Annotations, Bounds
 from runner.control.conditions import RUNNING, SUCCESSFUL, conditions_of, find, status_of
 from runner.control.entry import Trigger
 from runner.objects import Body, generation_of, texts
-from runner.watches import Content, Engine, Watch
 
 _BACKLOG = frozenset({Trigger.BACKLOG})
 _CHANGE = frozenset({Trigger.CHANGED, Trigger.PERIOD})

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, Protocol
 
+from runner.config.watches import Watch
 from runner.control.result import Stages, Verdict
 from runner.execute.run import Executor, Outcome, Sink
 from runner.objects import Body, GroupVersionKind, ObjectKey, Owner
-from runner.watches import Watch
 
 Json = dict[str, Any]
 

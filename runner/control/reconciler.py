@@ -10,6 +10,7 @@ from typing import assert_never
 
 import structlog
 
+from runner.config.watches import Watch
 from runner.control import status
 from runner.control.announcer import INVALID, Announcer
 from runner.control.attempt import Attempt, Stopwatch
@@ -33,7 +34,6 @@ from runner.errors import (
 )
 from runner.execute.run import Ending, Outcome, Run
 from runner.objects import Body, GroupVersionKind, ObjectKey, Owner, generation_of
-from runner.watches import Watch
 
 TRIES = 5
 """How often a reconcile begins anew because somebody else wrote first."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from runner.config.watches import Watch
 from runner.control.entry import Trigger
 from runner.kube.listwatch import Change
 from runner.objects import GroupVersionKind, ObjectKey, ObjectMeta, is_name
-from runner.watches import Watch
 
 PRIMARY = "operator-sdk/primary-resource"
 PRIMARY_TYPE = "operator-sdk/primary-resource-type"

@@ -12,10 +12,10 @@ from typing import Any
 
 import structlog
 
+from runner.config.watches import Watch
 from runner.control.ports import Json, Objects
 from runner.errors import ConflictError, KubeError, NestedError, NotFoundError, StaleError
 from runner.objects import Body, GroupVersionKind, ObjectKey
-from runner.watches import Watch
 
 PAUSES = (0.2, 0.4, 0.8, 1.6, 3.2)
 """Seconds to wait before another try; after a conflict there is nothing to wait for."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from runner.durations import parse_duration
+from runner.config.golang import parse_duration
 from runner.execute.run import Ending, Event, Outcome, Stats
 
 UNKNOWN_FAILURE = "unknown playbook failure"

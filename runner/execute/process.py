@@ -21,6 +21,7 @@ from weakref import WeakSet
 
 import structlog
 
+from runner.config.watches import Engine
 from runner.errors import RunError
 from runner.execute import artifacts, inputs
 from runner.execute.child import Child
@@ -32,7 +33,6 @@ from runner.execute.run import Ending, Outcome, Run, Sink
 from runner.execute.rundir import RunDirectory
 from runner.execute.stream import Stream
 from runner.objects import ObjectKey
-from runner.watches import Engine
 
 _STATUS = {Ending.CANCELLED: "canceled", Ending.DEADLINE: "timeout"}
 _STOPPED_CODE = 254

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
+from runner.config.watches import Content, Engine
 from runner.objects import Body, ObjectKey
-from runner.watches import Content, Engine
 
 Event = Mapping[str, Any]
 """One ansible-runner event: `event`, `event_data`, `stdout`, `created`, `counter`, `uuid`."""

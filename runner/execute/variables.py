@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from runner.config.watches import Watch
 from runner.execute.snakecase import to_snake
 from runner.objects import Body, GroupVersionKind
-from runner.watches import Watch
 
 Value = Any
 """Decoded JSON."""

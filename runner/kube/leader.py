@@ -13,12 +13,12 @@ from pathlib import Path
 
 import structlog
 
+from runner.config.settings import Settings
 from runner.errors import SettingsError
 from runner.kube.client import Client
 from runner.kube.clock import BOOT, Clock
 from runner.kube.election import Elector, Term
 from runner.kube.sockets import Fence
-from runner.settings import Settings
 
 log = structlog.get_logger(__name__)
 

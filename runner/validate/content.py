@@ -11,11 +11,11 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from runner.config.watches import Content
 from runner.config.yamlfile import Located
 from runner.validate import rbac
 from runner.validate.documents import Document, Finding, read, shown, warning, yaml_files
 from runner.validate.rbac import Use, What
-from runner.watches import Content
 
 _SECTION = re.compile(r"^  modules:\n(.*?)(?=^  \w)", re.MULTILINE | re.DOTALL)
 _REDIRECT = re.compile(r"^    (\S+):\n      redirect: (\S+)$", re.MULTILINE)

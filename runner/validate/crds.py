@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from runner.config.watches import Watch
 from runner.config.yamlfile import Located
 from runner.validate.documents import (
     ITEM,
@@ -18,7 +19,6 @@ from runner.validate.documents import (
     text,
     warning,
 )
-from runner.watches import Watch
 
 CONDITION = ("conditions", ITEM)
 WRITTEN = ("status", "reason", "message", "lastTransitionTime", "ansibleResult")

@@ -9,9 +9,9 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from runner.config.watches import Content
 from runner.errors import RunError
 from runner.execute.run import Event, Executor, Outcome, Run
-from runner.watches import Content
 from tests.corpus.case import Case
 from tests.corpus.compare import Observation
 from tests.corpus.executors import OWN_ARTIFACTS, served_by

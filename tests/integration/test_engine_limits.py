@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from runner.config.watches import Engine
 from runner.errors import RunError, UnsureError
 from runner.execute.run import Ending
 from runner.execute.warm import pair
-from runner.watches import Engine
 from tests.fixtures.ansible_line import only_where_warm
 from tests.fixtures.descriptors import no_more_than, open_descriptors
 from tests.fixtures.engine import children, of_runs

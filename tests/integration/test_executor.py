@@ -18,11 +18,11 @@ from uuid import uuid4
 
 import pytest
 
+from runner.config.watches import Content, Engine
 from runner.errors import RunError
 from runner.execute.run import Ending, Event, Outcome, Run
 from runner.execute.warm.executor import WarmExecutor
 from runner.objects import GroupVersionKind, ObjectKey
-from runner.watches import Content, Engine
 from tests.fixtures.ansible_line import only_where_warm
 from tests.fixtures.engine import waiting
 
@@ -421,7 +421,7 @@ from pathlib import Path
 from runner.execute.run import Run
 from runner.execute.warm.executor import WarmExecutor
 from runner.objects import GroupVersionKind, ObjectKey
-from runner.watches import Content, Engine
+from runner.config.watches import Content, Engine
 directory, playbook = map(Path, sys.argv[1:3])
 key = ObjectKey(GroupVersionKind("cache.example.com", "v1", "Memcached"), "default", "one")
 run = Run("killed", key, "uid", Content(playbook, is_role=False), {}, "kubeconfig text", engine=Engine(sys.argv[3]))

@@ -22,7 +22,7 @@ importlib.metadata.entry_points = slowly
 from runner.execute.process import ColdExecutor
 from runner.execute.run import Run
 from runner.objects import GroupVersionKind, ObjectKey
-from runner.watches import Content
+from runner.config.watches import Content
 
 async def main():
     directory = Path(sys.argv[1])

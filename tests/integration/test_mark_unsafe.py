@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from runner.config.watches import Content, Engine, Watch
 from runner.execute.run import Outcome, Run
 from runner.execute.variables import extra_vars
 from runner.execute.warm.executor import WarmExecutor
 from runner.objects import LEVELS, GroupVersionKind, ObjectKey
-from runner.watches import Content, Engine, Watch
 from tests.fixtures.ansible_line import only_where_warm
 
 GVK = GroupVersionKind("cache.example.com", "v1", "Memcached")

@@ -16,7 +16,7 @@ import pytest
 from bench import accounting
 from bench.observer import wait_for
 from bench.operator import OperatorProcess
-from runner.config.processors import available_processors
+from runner.config.flags import available_processors
 from tests.fixtures.operators import Operate, Project, Things
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800)]

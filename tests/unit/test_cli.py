@@ -11,8 +11,7 @@ from collections.abc import Sequence
 import pytest
 
 from runner import cli
-from runner.config.read import read_settings
-from runner.settings import Settings
+from runner.config.settings import Settings, read_settings
 from runner.version import COMMIT_VARIABLE
 
 Capture = pytest.CaptureFixture[str]

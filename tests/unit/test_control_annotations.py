@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from runner.config.watches import Content, Watch
 from runner.control.annotations import ARTIFACTS, MOST_VERBOSE, PERIOD, VERBOSITY, Annotations, Bounds
 from runner.control.plan import Defaults, Occasion, Perform, plan
 from runner.objects import GroupVersionKind
-from runner.watches import Content, Watch
 
 BOUNDS = Bounds()
 WATCH = Watch(GroupVersionKind("fruit.example.com", "v1", "Apple"), Content(Path("/roles/apple"), is_role=True))

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from runner.config.watches import Content, Finalizer, Requirement, Selector, Watch
 from runner.control.annotations import ARTIFACTS, PERIOD, VERBOSITY
 from runner.control.entry import Trigger
 from runner.control.plan import (
@@ -22,8 +23,6 @@ from runner.control.plan import (
     plan,
 )
 from runner.objects import GroupVersionKind
-from runner.selector import Requirement, Selector
-from runner.watches import Content, Finalizer, Watch
 
 ROLE = Content(Path("/roles/apple"), is_role=True)
 GOODBYE = Content(Path("/roles/goodbye"), is_role=True)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from runner.config.watches import Content, Finalizer, Requirement, Selector, Watch
 from runner.control.annotations import PERIOD, VERBOSITY
 from runner.control.entry import Entry, Trigger
 from runner.control.plan import Defaults
@@ -31,8 +32,6 @@ from runner.errors import (
 )
 from runner.execute.run import Ending, Outcome, Run, Stats
 from runner.objects import Body, GroupVersionKind, ObjectKey, Owner
-from runner.selector import Requirement, Selector
-from runner.watches import Content, Finalizer, Watch
 from tests.fixtures.fake_executor import FakeExecutor
 from tests.fixtures.fake_objects import FakeObjects, Json
 from tests.fixtures.waiting import until

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from runner.config.watches import Content, Watch
 from runner.control import status
 from runner.control.conditions import Moment
 from runner.control.entry import Trigger
@@ -18,7 +19,6 @@ from runner.control.fields import mapped, merged, without
 from runner.control.plan import Defaults, Occasion, plan
 from runner.execute.run import Ending, Outcome, Stats
 from runner.objects import LEVELS, GroupVersionKind, nested_deeper
-from runner.watches import Content, Watch
 
 OLD = "2026-01-01T00:00:00Z"
 NOW = "2026-01-02T03:04:05Z"

@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
+from runner.config.watches import Content, Finalizer, Requirement, Selector, Watch
 from runner.control.entry import Priority, Trigger
 from runner.control.triggers import PRIMARY, PRIMARY_TYPE, Following, of_dependent, of_resource
 from runner.kube.listwatch import Change, What
 from runner.objects import GroupVersionKind, ObjectKey, ObjectMeta, OwnerRef
-from runner.selector import Requirement, Selector
-from runner.watches import Content, Finalizer, Watch
 
 APPLE = GroupVersionKind("fruit.example.com", "v1", "Apple")
 DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.durations import parse_duration
+from runner.config.golang import parse_duration
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,13 @@ from typing import cast
 
 import pytest
 
+from runner.config.settings import Settings
 from runner.errors import SettingsError
 from runner.kube.client import Client
 from runner.kube.clock import Clock
 from runner.kube.election import Elector, Term
 from runner.kube.leader import Leadership, Reactions, leadership
 from runner.kube.sockets import Fence
-from runner.settings import Settings
 from tests.fixtures.waiting import until
 
 NOBODY = cast(Client, None)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from structlog.testing import capture_logs
 
+from runner.config.settings import Settings
+from runner.config.watches import Content, Watch
 from runner.manager import _console
 from runner.objects import GroupVersionKind
-from runner.settings import Settings
-from runner.watches import Content, Watch
 
 KINDS = [GroupVersionKind(group, "v1", "Thing") for group in ("one.io", "other.io")]
 WATCHES = {gvk: Watch(gvk, Content(Path("/roles/thing"), is_role=True)) for gvk in KINDS}

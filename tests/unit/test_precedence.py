@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from runner.config.flags import add_flags
-from runner.config.read import read_settings
+from runner.config.settings import Settings, read_settings
 from runner.config.watchesfile import load_watches
 from runner.control.annotations import ARTIFACTS, PERIOD, VERBOSITY
 from runner.control.plan import Defaults, Occasion, Perform, plan
 from runner.objects import GroupVersionKind
-from runner.settings import Settings
 
 KIND = GroupVersionKind("my-fruit.example.com", "v1", "Apple")
 SECRET = GroupVersionKind("", "v1", "Secret")

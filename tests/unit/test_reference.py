@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.config.environment import VARIABLES
-from runner.config.watchfields import WATCH_FIELDS
+from runner.config.settings import VARIABLES
+from runner.config.watches import WATCH_FIELDS
 from tools.reference import page
 
 ROOT = Path(__file__).parents[2]

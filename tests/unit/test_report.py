@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from runner.config.watches import Content, Watch
 from runner.control.result import Stages, Verdict
 from runner.execute.run import Ending, Outcome, Stats
 from runner.kube.listwatch import Change, What
 from runner.metrics import Metrics
 from runner.objects import GroupVersionKind, ObjectKey, parse_meta
 from runner.report import Report
-from runner.watches import Content, Watch
 
 THING = GroupVersionKind("example.com", "v1", "Thing")
 KEY = ObjectKey(THING, "ns", "first")

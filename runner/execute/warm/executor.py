@@ -6,13 +6,13 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from runner.config.watches import Engine
 from runner.errors import RunError
 from runner.execute.console import Console
 from runner.execute.inputs import of_all_runs
 from runner.execute.process import ColdExecutor, Prepared, Started
 from runner.execute.run import Run
 from runner.execute.warm.engine import ForkEngine
-from runner.watches import Engine
 
 
 class WarmExecutor(ColdExecutor):

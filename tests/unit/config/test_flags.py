@@ -8,12 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from runner.config.flags import add_flags, boolean, spell_out_booleans
-from runner.config.processors import available_processors
-from runner.config.read import read_settings
+from runner.config.flags import add_flags, available_processors, boolean, spell_out_booleans
+from runner.config.settings import Settings, read_settings
 from runner.errors import SettingsError, UsageError
 from runner.objects import GroupVersionKind
-from runner.settings import Settings
 
 MEMCACHED = GroupVersionKind("cache.my-example.com", "v1", "Memcached")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.config.substitute import substitute
+from runner.config.golang import substitute
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from textwrap import dedent
 
 import pytest
 
+from runner.config.watches import Content, Finalizer, Watch
 from runner.config.watchesfile import load_watches
 from runner.errors import Problem, WatchesError
 from runner.objects import GroupVersionKind
-from runner.watches import Content, Finalizer, Watch
 
 
 @pytest.fixture

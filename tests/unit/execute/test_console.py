@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from runner.config.watches import Content
 from runner.execute.console import Block, Console, LogEvents, Record, log_events, render, render_exit
 from runner.execute.run import Event, Run
 from runner.objects import GroupVersionKind, ObjectKey
-from runner.watches import Content
 
 KEY = ObjectKey(GroupVersionKind("cache.example.com", "v1", "Memcached"), "ns", "one")
 RUN = Run("123", KEY, "uid", Content(Path("/roles/web"), is_role=True), {}, "")

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
+from runner.config.watches import Content
 from runner.execute.censor import censored_stdout
 from runner.execute.output import LONGEST_TEXT, MOST_LINES
 from runner.execute.run import Run
 from runner.execute.stream import Stream
 from runner.objects import GroupVersionKind, ObjectKey
-from runner.watches import Content
 
 KEY = ObjectKey(GroupVersionKind("cache.example.com", "v1", "Memcached"), "default", "one")
 RUN = Run("1", KEY, "uid", Content(Path("/roles/web"), is_role=True), {}, "kubeconfig")

@@ -15,10 +15,10 @@ from ansible.constants import COMMON_CONNECTION_VARS, INTERNAL_STATIC_VARS, MAGI
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runner.config.watches import Content, Finalizer, Watch
 from runner.execute.snakecase import to_snake
 from runner.execute.variables import MARK_PREFIX, MOST_WARNINGS, extra_vars, steers_ansible, variable_name
 from runner.objects import GroupVersionKind
-from runner.watches import Content, Finalizer, Watch
 
 WATCH = Watch(GroupVersionKind("cert-manager.io", "v1", "Foo"), Content(Path("/roles/foo"), is_role=True))
 _DOCUMENTED = re.compile(

@@ -1,8 +1,9 @@
-"""Durations as the Go operator's flags, watches and annotations spell them."""
+"""What existing manifests spell as Go does: durations, and `$NAME` in the text of watches.yaml."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _NUMBER = r"(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)"  # possessive: a text of any length is read in one go
@@ -50,3 +51,18 @@ def _escaped(char: str) -> str:
     if " " <= char <= "~":
         return char
     return "".join(f"\\x{byte:02x}" for byte in char.encode(errors="surrogatepass"))
+
+
+_REFERENCE = re.compile(
+    r"\$(?:\{(?P<braced>[^}]*)\}|(?P<unclosed>\{)|(?P<name>[*#$@!?\-0-9]|[A-Za-z_]\w*))", re.ASCII
+)
+
+
+def substitute(text: str, environment: Mapping[str, str]) -> str:
+    """`text` with every reference to a variable of `environment` replaced by its value."""
+
+    def replacement(match: re.Match[str]) -> str:
+        name = match["braced"] or match["name"]
+        return environment.get(name, "${" + name + "}") if name else ""
+
+    return _REFERENCE.sub(replacement, text)

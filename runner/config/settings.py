@@ -1,0 +1,161 @@
+"""Everything `run` was asked to do, as one frozen value; all of the environment is read here, once."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from runner.config.flags import RUN_FLAGS
+from runner.errors import SettingsError, UsageError
+from runner.objects import GroupVersionKind
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Flags and environment. Durations are in seconds; an empty `namespaces` means all of them.
+
+    `environment` is what runs inherit; per-kind numbers are looked up in it by `workers` and `verbosity`.
+    """
+
+    watches_file: Path = Path("watches.yaml")
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    namespaces: tuple[str, ...] = ()
+    inject_owner_ref: bool = True
+    ansible_verbosity: int = 2
+    ansible_args: str = ""
+    ansible_log_events: str = "tasks"
+    reconcile_period: float = 36000.0
+    max_concurrent_reconciles: int = 1
+    max_concurrent_runs: int = 0
+    min_reconcile_period: float = 10.0
+    max_runner_artifacts_limit: int = 100
+    run_deadline: float | None = None
+    metrics_bind_address: str = ":8443"
+    metrics_secure: bool = False
+    metrics_require_rbac: bool = False
+    health_probe_bind_address: str = ":6789"
+    user_metrics_bind_address: str = "127.0.0.1:5050"
+    leader_elect: bool = False
+    leader_election_id: str = ""
+    leader_election_namespace: str = ""
+    leader_elect_lease_duration: float = 15.0
+    leader_elect_renew_deadline: float = 10.0
+    graceful_shutdown_timeout: float = 30.0
+    proxy_port: int = 8888
+    runner_dir: Path = Path("/tmp/ansible-operator/runner")  # noqa: S108  (the Go operator's place)
+    executor: str = "auto"
+    reconcile_at_start: bool = True
+    kubeconfig: str = ""
+    log_level: str = "info"
+    log_encoder: str = ""
+    log_stacktrace_level: str = "error"
+    log_time_encoding: str = ""
+
+    def workers(self, gvk: GroupVersionKind) -> int:
+        """How many runs of this kind may go on at a time, at least 1."""
+        for prefix in ("MAX_CONCURRENT_RECONCILES", "WORKER"):
+            text = self.environment.get(f"{prefix}_{_suffix(gvk)}")
+            if text is not None:
+                number = _integer(text)
+                return number if number is not None and number > 0 else max(1, self.max_concurrent_reconciles)
+        return max(1, self.max_concurrent_reconciles)
+
+    def total_workers(self, gvks: Iterable[GroupVersionKind]) -> int:
+        """How many runs of all kinds may go on at a time; by default never fewer than one kind may by itself."""
+        if self.max_concurrent_runs > 0:
+            return self.max_concurrent_runs
+        return max([4 * max(1, self.max_concurrent_reconciles), *map(self.workers, gvks)])
+
+    def verbosity(self, gvk: GroupVersionKind) -> int:
+        """The verbosity of ansible-playbook for this kind, 0 to 7; a CR's annotation goes before it."""
+        number = _integer(self.environment.get(f"ANSIBLE_VERBOSITY_{_suffix(gvk)}", ""))
+        return number if number is not None and 0 <= number <= 7 else min(max(self.ansible_verbosity, 0), 7)
+
+
+def _suffix(gvk: GroupVersionKind) -> str:
+    """Kind and group upper-cased; only dots become underscores, as manifests in the wild rely on."""
+    return f"{gvk.kind}_{gvk.group}".upper().replace(".", "_")
+
+
+def _integer(text: str) -> int | None:
+    try:
+        return int(text)
+    except ValueError:
+        return None
+
+
+def read_settings(parsed: Namespace, environment: Mapping[str, str], *, terminal: bool) -> Settings:
+    """Settings from the flags of `run`; `terminal` says whether a person reads the log.
+
+    Raises SettingsError where two flags contradict each other, UsageError where one needs another.
+    """
+    flags = _values(parsed)
+    if flags["metrics_require_rbac"] and not flags["metrics_secure"]:
+        raise UsageError("--metrics-secure flag is required when --metrics-require-rbac is present")
+    converted = {
+        "watches_file": Path(flags["watches_file"]),
+        "runner_dir": Path(flags["runner_dir"]),
+        "environment": _run_environment(environment, flags),
+        "namespaces": _namespaces(environment.get("WATCH_NAMESPACE", "")),
+        "run_deadline": flags["run_deadline"] if flags["run_deadline"] > 0 else None,
+        "leader_election_id": _election_id(parsed, environment),
+        "log_level": flags["zap_log_level"] or ("debug" if flags["zap_devel"] else "info"),
+        "log_encoder": flags["zap_encoder"] or ("console" if terminal or flags["zap_devel"] else "json"),
+        "log_stacktrace_level": flags["zap_stacktrace_level"] or ("warning" if flags["zap_devel"] else "error"),
+        "log_time_encoding": flags["zap_time_encoding"],
+    }
+    known = {field.name for field in fields(Settings)}
+    return Settings(**{name: value for name, value in flags.items() if name in known} | converted)
+
+
+def _values(parsed: Namespace) -> dict[str, Any]:
+    values = {flag.attribute: flag.default for flag in RUN_FLAGS if not flag.alias_of}
+    for flag in RUN_FLAGS:
+        given = getattr(parsed, flag.attribute, None)
+        if given is None:
+            continue
+        target = (flag.alias_of or flag.name).replace("-", "_")
+        if flag.alias_of and getattr(parsed, target, None) is not None:
+            raise SettingsError(f"only one of --{flag.alias_of} and --{flag.name} may be given")
+        values[target] = given
+    return values
+
+
+def _election_id(parsed: Namespace, environment: Mapping[str, str]) -> str:
+    """OPERATOR_NAME is a deprecated way to give it."""
+    given = getattr(parsed, "leader_election_id", None)
+    return environment.get("OPERATOR_NAME", "") if given is None else str(given)
+
+
+def _namespaces(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+
+
+def _run_environment(environment: Mapping[str, str], flags: Mapping[str, Any]) -> dict[str, str]:
+    paths = {
+        "ANSIBLE_ROLES_PATH": flags["ansible_roles_path"],
+        "ANSIBLE_COLLECTIONS_PATH": flags["ansible_collections_path"],
+    }
+    return {**environment, **{name: value for name, value in paths.items() if value}}
+
+
+VARIABLES = {
+    "KUBECONFIG": "kubeconfig files, joined by colons; empty: the pod's service account, then ~/.kube/config",
+    "WATCH_NAMESPACE": "namespaces to watch, joined by commas; empty: all of them",
+    "MAX_CONCURRENT_RECONCILES_<KIND>_<GROUP>": "runs of this kind at a time; upper case, dots as underscores",
+    "WORKER_<KIND>_<GROUP>": "the same, where the one above is not set; deprecated",
+    "ANSIBLE_VERBOSITY_<KIND>_<GROUP>": "verbosity of ansible-playbook for this kind, 0 to 7",
+    "ANSIBLE_VERBOSITY": "above 0: the console shows what tasks print as it is",
+    "ANSIBLE_ROLES_PATH": "where roles are looked for; a watch's role goes before it in a run",
+    "ANSIBLE_COLLECTIONS_PATH": "where collections are looked for",
+    "ANSIBLE_INVENTORY": "inventory file or directory, copied for each run in place of the generated one",
+    "ANSIBLE_GATHERING": "`explicit` makes role watches skip fact gathering",
+    "ANSIBLE_DEBUG_LOGS": "true prints the whole output of Ansible after each run",
+    "HTTPS_PROXY": "the HTTP proxy before the API server, if any",
+    "HTTP_PROXY": "the same for a server whose address begins with http://; runs reach the API proxy without it",
+    "NO_PROXY": "what is reached without it: addresses, ranges of them and domains, joined by commas",
+    "VIRTUAL_ENV": "Python of the generated inventory",
+}
