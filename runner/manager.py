@@ -13,16 +13,14 @@ from runner.config.settings import Settings
 from runner.config.watches import Engine, Watch, uses_children
 from runner.control.annotations import Bounds
 from runner.control.plan import Defaults
-from runner.control.ports import World
 from runner.control.queue import WorkQueue
 from runner.control.reconciler import Reconciler
 from runner.control.triggers import Following
 from runner.control.worker import Workers
 from runner.errors import RunError
 from runner.execute.console import Console, LogEvents, log_events
+from runner.execute.process import Executor
 from runner.execute.root import private_root
-from runner.execute.variables import extra_vars
-from runner.execute.warm.executor import WarmExecutor
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery, ObjectsApi
 from runner.kube.leader import Reactions, exit_within, leadership
@@ -102,7 +100,7 @@ class _Parts:
             OwnWrites(self.proxy.own_write, self.proxy.settle),
             self._report.changed,
         )
-        self.executor = WarmExecutor(
+        self.executor = Executor(
             private_root(settings.runner_dir), settings.environment, console=_console(settings, watches)
         )
         self.workers = Workers(self._queue, self._reconciler().reconcile, total)
@@ -170,16 +168,15 @@ class _Parts:
             await asyncio.sleep(MEASURE_EVERY)
 
     def _reconciler(self) -> Reconciler:
-        world = World(
+        return Reconciler(
+            self._watches,
             objects=ObjectsApi(self._client, self._discovery),
             executor=self.executor,
             recorder=self._recorder,
-            access=self.proxy.grant,
-            extra_vars=extra_vars,
-            sink=lambda _run, _event: None,
+            grant=self.proxy.grant,
             on_finished=self._report.finished,
+            defaults=self._defaults,
         )
-        return Reconciler(world, self._watches, self._defaults)
 
     def _reactions(self) -> Reactions:
         return Reactions(

@@ -24,6 +24,9 @@ _NO_NAME = {"/", "%", "\0"}
 Body = Mapping[str, Any]
 """An object as the API server sends it: decoded JSON."""
 
+Json = dict[str, Any]
+"""One that may be changed."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class GroupVersionKind:

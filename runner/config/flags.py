@@ -1,4 +1,7 @@
-"""The flags of `run`: their names, defaults and help, and what the Go operator makes of the words of a command line."""
+"""The flags of `run`: the Go operator's names, types and defaults, and a few of our own.
+
+Flags are GNU long ones. A boolean is given as `--flag` or `--flag=BOOL`, never as two words.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runner.control.ports import EventRecorder
+from runner.kube.recorder import Recorder
 from runner.objects import ObjectKey
 
 FAILED = "ReconcileFailed"
@@ -19,7 +19,7 @@ class Announcer:
     `before` is the message of the object's Failure condition, if true: what was said before a restart.
     """
 
-    def __init__(self, recorder: EventRecorder) -> None:
+    def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._failing: dict[ObjectKey, str] = {}
         self._warned: dict[tuple[ObjectKey, str], tuple[str, ...]] = {}

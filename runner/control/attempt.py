@@ -9,10 +9,9 @@ from datetime import datetime
 from runner.config.watches import Watch
 from runner.control.conditions import Moment
 from runner.control.entry import Entry
-from runner.control.ports import Json
 from runner.control.result import Stages
 from runner.execute.run import Outcome
-from runner.objects import ObjectKey
+from runner.objects import Json, ObjectKey
 
 
 class Stopwatch:

@@ -11,12 +11,12 @@ from runner.control.conditions import Moment
 from runner.control.entry import Trigger
 from runner.control.fields import Fields, mapped, without
 from runner.control.plan import Perform
-from runner.control.ports import Json, Objects
 from runner.control.result import Result, Verdict
 from runner.control.writer import Decide, Writer
 from runner.errors import ApiError, NestedError, NotFoundError
 from runner.execute.run import Ending, Outcome
-from runner.objects import Body
+from runner.kube.discovery import ObjectsApi
+from runner.objects import Body, Json
 
 _LONGEST_REFUSAL = 1024
 """Characters: an API server's message may quote the whole value."""
@@ -27,7 +27,7 @@ log = structlog.get_logger(__name__)
 class Closing:
     """Every method may be repeated: what is there already is not written, or said, again."""
 
-    def __init__(self, objects: Objects, writer: Writer, announcer: Announcer) -> None:
+    def __init__(self, objects: ObjectsApi, writer: Writer, announcer: Announcer) -> None:
         self._objects = objects
         self._writer = writer
         self._announcer = announcer

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import assert_never
 
 import structlog
@@ -17,8 +19,7 @@ from runner.control.attempt import Attempt, Stopwatch
 from runner.control.closing import Closing
 from runner.control.entry import Entry
 from runner.control.plan import AddFinalizer, Defaults, Occasion, Perform, Plan, Refuse, Skip, plan
-from runner.control.ports import ExtraVars, Json, World
-from runner.control.result import Result, Verdict
+from runner.control.result import Result, Stages, Verdict
 from runner.control.writer import Writer
 from runner.errors import (
     ApiError,
@@ -32,14 +33,23 @@ from runner.errors import (
     RunError,
     StaleError,
 )
+from runner.execute.process import Executor
 from runner.execute.run import Ending, Outcome, Run
-from runner.objects import Body, GroupVersionKind, ObjectKey, Owner, generation_of
+from runner.execute.variables import ExtraVars, extra_vars
+from runner.kube.clock import REAL, Clock
+from runner.kube.discovery import ObjectsApi
+from runner.kube.recorder import Recorder
+from runner.objects import Body, GroupVersionKind, Json, ObjectKey, Owner, generation_of
+from runner.serve.grants import Grant
 
 TRIES = 5
 """How often a reconcile begins anew because somebody else wrote first."""
 
 LAST_WORDS = 5.0
 """Seconds that a cancelled reconcile gets to write its final status."""
+
+OnFinished = Callable[[ObjectKey, Watch, Stages, Outcome | None, Verdict], None]
+"""Told of every reconcile that ended; the outcome is None where nothing was run."""
 
 log = structlog.get_logger(__name__)
 
@@ -49,21 +59,32 @@ class Reconciler:
 
     def __init__(
         self,
-        world: World,
         watches: Mapping[GroupVersionKind, Watch],
+        *,
+        objects: ObjectsApi,
+        executor: Executor,
+        recorder: Recorder,
+        grant: Callable[[Owner], AbstractContextManager[Grant]],
+        on_finished: OnFinished,
         defaults: Callable[[GroupVersionKind], Defaults] = lambda _gvk: Defaults(),
+        clock: Clock = REAL,
     ) -> None:
-        self._world = world
+        """Entering what `grant` returns lets a run pass the API proxy; leaving it revokes that."""
         self._watches = watches
+        self._objects = objects
+        self._executor = executor
+        self._grant = grant
+        self._on_finished = on_finished
         self._defaults = defaults
-        self._writer = Writer(world.objects, world.sleep)
-        self._announcer = Announcer(world.recorder)
-        self._closing = Closing(world.objects, self._writer, self._announcer)
+        self._clock = clock
+        self._writer = Writer(objects, clock.sleep)
+        self._announcer = Announcer(recorder)
+        self._closing = Closing(objects, self._writer, self._announcer)
 
     async def reconcile(self, entry: Entry) -> Result:
         """Raises nothing but CancelledError, and that only after the final status was written."""
-        stopwatch = Stopwatch(self._world.seconds, entry.waited)
-        attempt = Attempt(entry, self._watches[entry.key.gvk], stopwatch, self._world.now)
+        stopwatch = Stopwatch(self._clock.now, entry.waited)
+        attempt = Attempt(entry, self._watches[entry.key.gvk], stopwatch, self._now)
         try:
             result = await self._unless_gone(attempt)
         except asyncio.CancelledError:
@@ -92,7 +113,7 @@ class Reconciler:
 
     async def _forget_files(self, key: ObjectKey) -> None:
         try:
-            await self._world.executor.forget(key)
+            await self._executor.forget(key)
         except RunError as error:  # no run can ever have had such a directory
             log.debug("nothing to remove", key=str(key), error=str(error))
 
@@ -134,7 +155,7 @@ class Reconciler:
         return await self._begin_once(attempt)
 
     async def _begin_once(self, attempt: Attempt) -> tuple[Json, Plan]:
-        body = attempt.body = await self._world.objects.get(attempt.key)
+        body = attempt.body = await self._objects.get(attempt.key)
         attempt.stopwatch.lap("get")
         attempt.generation = generation_of(body)
         step = self._plan(attempt, body)
@@ -147,9 +168,11 @@ class Reconciler:
             attempt.stopwatch.lap("status")
         return body, step
 
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._clock.wall(), UTC)
+
     def _plan(self, attempt: Attempt, body: Body) -> Plan:
-        spread = 2 * self._world.randomness() - 1
-        occasion = Occasion(self._world.now(), attempt.entry.triggers, spread)
+        occasion = Occasion(self._now(), attempt.entry.triggers, self._clock.uniform(-1.0, 1.0))
         return plan(body, attempt.watch, self._defaults(attempt.key.gvk), occasion)
 
     async def _say_running(self, attempt: Attempt, body: Json) -> Json:
@@ -184,13 +207,13 @@ class Reconciler:
 
     async def _run(self, attempt: Attempt, body: Json, step: Perform) -> Outcome:
         key, uid = attempt.key, str(body["metadata"].get("uid", ""))
-        variables = self._world.extra_vars(body, attempt.watch, finalizing=step.finalizing)
+        variables = extra_vars(body, attempt.watch, finalizing=step.finalizing)
         self._announcer.warned(key, uid, step.warnings + variables.warnings)
-        with self._world.access(Owner(key.gvk, key.namespace, key.name, uid)) as permit:
-            run = self._make_run(attempt, uid, step, variables, permit.kubeconfig)
+        with self._grant(Owner(key.gvk, key.namespace, key.name, uid)) as grant:
+            run = self._make_run(attempt, uid, step, variables, grant.kubeconfig)
             attempt.stopwatch.lap("prepare")
-            outcome = await self._world.executor.run(run, self._world.sink)
-            return replace(outcome, children=permit.children)
+            outcome = await self._executor.run(run)
+            return replace(outcome, children=grant.children)
 
     def _make_run(self, attempt: Attempt, uid: str, step: Perform, variables: ExtraVars, kubeconfig: str) -> Run:
         defaults = self._defaults(attempt.key.gvk)
@@ -223,6 +246,6 @@ class Reconciler:
     def _report(self, attempt: Attempt, result: Result) -> None:
         stages = attempt.stopwatch.stages()
         try:
-            self._world.on_finished(attempt.key, attempt.watch, stages, attempt.outcome, result.verdict)
+            self._on_finished(attempt.key, attempt.watch, stages, attempt.outcome, result.verdict)
         except Exception:
             log.exception("a reconcile could not be reported", key=str(attempt.key))

@@ -13,9 +13,9 @@ from typing import Any
 import structlog
 
 from runner.config.watches import Watch
-from runner.control.ports import Json, Objects
 from runner.errors import ConflictError, KubeError, NestedError, NotFoundError, StaleError
-from runner.objects import Body, GroupVersionKind, ObjectKey
+from runner.kube.discovery import ObjectsApi
+from runner.objects import Body, GroupVersionKind, Json, ObjectKey
 
 PAUSES = (0.2, 0.4, 0.8, 1.6, 3.2)
 """Seconds to wait before another try; after a conflict there is nothing to wait for."""
@@ -35,7 +35,7 @@ class Writer:
     status subresource.
     """
 
-    def __init__(self, objects: Objects, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+    def __init__(self, objects: ObjectsApi, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         self._objects = objects
         self._sleep = sleep
         self._without_status: set[GroupVersionKind] = set()

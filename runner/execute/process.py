@@ -1,4 +1,4 @@
-"""The cold executor: ansible-runner prepares a run, a fresh ansible-playbook carries it out.
+"""Runs Ansible: ansible-runner prepares a run, a fork or a fresh ansible-playbook carries it out.
 
 Cancelling `run` only asks the run to end; the cancellation goes on once the last process is gone. Everything
 between the lock and the last file is therefore done in a task of its own that nobody cancels.
@@ -9,43 +9,34 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-import shutil
-import sys
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from weakref import WeakSet
 
 import structlog
 
 from runner.config.watches import Engine
 from runner.errors import RunError
-from runner.execute import artifacts, inputs
+from runner.execute import artifacts
 from runner.execute.child import Child
 from runner.execute.console import Console
-from runner.execute.discovery import Discovery
+from runner.execute.inputs import of_all_runs
 from runner.execute.lock import left_behind, locked
 from runner.execute.outcome import conclude
+from runner.execute.prepare import Preparation, Prepared
 from runner.execute.run import Ending, Outcome, Run, Sink
 from runner.execute.rundir import RunDirectory
 from runner.execute.stream import Stream
+from runner.execute.warm.engine import ForkEngine
 from runner.objects import ObjectKey
 
-_STATUS = {Ending.CANCELLED: "canceled", Ending.DEADLINE: "timeout"}
 _STOPPED_CODE = 254
 _PATIENCE = 5.0
 _log = structlog.get_logger(__name__)
-
-
-class _AnsibleRunner(Protocol):
-    """What is used of `ansible_runner.runner.Runner`."""
-
-    config: Any
-
-    def status_callback(self, status: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,23 +48,14 @@ class Started:
     why_cold: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A run that is ready to start: `runner` is ansible-runner's."""
-
-    directory: RunDirectory
-    runner: _AnsibleRunner
-    playbook: Path
-
-    @property
-    def artifacts(self) -> Path:
-        return Path(self.runner.config.artifact_dir)
-
-
-class ColdExecutor:
+class Executor:
     """Runs Ansible as `ansible-runner run` would, with its files, but events that come as they happen.
 
-    `environment` is added to the process environment for every run; `console` is shown every run.
+    `environment` is added to the process environment for every run; `console` is shown every run. Runs are forked
+    where that can be, and started cold where it cannot.
+
+    Cancelling a run ends its every process before the cancellation goes on. Two runs of one object never overlap:
+    the later one waits for the earlier one's processes to be gone, also those that a killed operator left.
     """
 
     def __init__(
@@ -86,12 +68,29 @@ class ColdExecutor:
         self._root = runner_dir.absolute()
         self._environment = dict(environment or {})
         self._console = console
+        self._preparation = Preparation(self._environment, console)
+        self._engine = ForkEngine(self._root)
         self._children: WeakSet[Child] = WeakSet()
         self._until = math.inf
-        self._discovery = Discovery()
 
-    async def run(self, run: Run, sink: Sink) -> Outcome:
-        """See `Executor.run`. Raises RunError when the run could not be prepared or started."""
+    async def warm_up(self) -> None:
+        """Start what runs are forked from, so that the first run finds it. Raises RunError if that fails."""
+        environment = {**os.environ, **self._environment}
+        await self._engine.warm_up(environment | of_all_runs(environment))
+
+    @property
+    def zygotes(self) -> frozenset[int]:
+        """The ids of the processes that runs and their modules are forked from."""
+        return self._engine.pids
+
+    async def close(self) -> None:
+        """End what runs are forked from, and runs that are still under way."""
+        for child in self._children:
+            child.end()
+        await self._engine.close()
+
+    async def run(self, run: Run, sink: Sink = lambda _run, _event: None) -> Outcome:
+        """What came of the run, whatever that was. Raises RunError when it could not be prepared or started."""
         directory = RunDirectory.of(self._root, run.key)
         lock = await self._lock(directory)
         try:
@@ -117,7 +116,7 @@ class ColdExecutor:
             child.extend(until)
 
     async def forget(self, key: ObjectKey) -> None:
-        """See `Executor.forget`. What cannot be removed is logged and stays."""
+        """Remove what runs of this object left on disk. What cannot be removed is logged and stays."""
         directory = RunDirectory.of(self._root, key)
         if not directory.path.is_dir():
             return
@@ -146,7 +145,7 @@ class ColdExecutor:
                 raise RunError(f"cannot lock {directory.lock}: {error}") from error
 
     async def _run(self, run: Run, sink: Sink, directory: RunDirectory, lock: int, stop: asyncio.Event) -> Outcome:
-        prepared = await asyncio.to_thread(self._prepare, run, directory)
+        prepared = await asyncio.to_thread(self._preparation.prepare, run, directory)
         ending, code = Ending.CANCELLED, _STOPPED_CODE
         under_way: Started | None = None
         started = time.monotonic()
@@ -164,7 +163,7 @@ class ColdExecutor:
                         left = run.deadline and max(0.0, run.deadline - (time.monotonic() - started))
                         ending, code = await _follow(under_way.child, stream, stop, left)
         finally:
-            await asyncio.to_thread(self._finish, run, prepared, ending, code)
+            await asyncio.to_thread(self._preparation.finish, run, prepared, ending, code)
         result = conclude(
             stream.state,
             ending=ending,
@@ -181,48 +180,22 @@ class ColdExecutor:
         except OSError as error:
             raise RunError(f"cannot write the output of the run of {run.key}: {error}") from error
 
-    def _prepare(self, run: Run, directory: RunDirectory) -> Prepared:
-        environment = {**os.environ, **self._environment}
-        playbook = inputs.write_inputs(directory, run, environment)
-        try:
-            self._discovery.give(directory.temporary, run.kubeconfig)
-            runner = self._init_runner(run, directory, playbook, environment)
-            config = runner.config
-            config.command[0] = _ansible_playbook(config.env.get("PATH", os.defpath))
-            runner.status_callback("starting")
-            artifacts.begin(Path(config.artifact_dir), config.command, config.cwd, config.env)
-        except RunError:
-            inputs.remove_inputs(directory, playbook)
-            raise
-        except Exception as error:
-            inputs.remove_inputs(directory, playbook)
-            raise RunError(f"ansible-runner cannot prepare the run of {run.key}: {error}") from error
-        return Prepared(directory, runner, playbook)
-
-    def _init_runner(
-        self, run: Run, directory: RunDirectory, playbook: Path, environment: Mapping[str, str]
-    ) -> _AnsibleRunner:
-        # Here because it takes 30 ms that only an operator needs; the package, not a module of it, because that
-        # waits for another thread that is importing it, and its last line is one that runs need.
-        import ansible_runner  # noqa: PLC0415
-
-        runner: _AnsibleRunner = ansible_runner.interface.init_runner(
-            private_data_dir=str(directory.path),
-            ident=run.ident,
-            playbook=str(playbook),
-            roles_path=inputs.roles_path(run, environment),
-            envvars=self._environment,
-            verbosity=max(0, run.verbosity),
-            quiet=True,
-            cancel_callback=lambda: False,  # else it installs signal handlers
-        )
-        return runner
-
-    async def _start(self, run: Run, prepared: Prepared, lock: int) -> Started:  # noqa: ARG002  (the warm one's)
+    async def _start(self, run: Run, prepared: Prepared, lock: int) -> Started:
+        """Fork it or spawn it, as is asked for and can be."""
         prepared.runner.status_callback("running")
-        return await self._start_cold(prepared, lock)
+        if run.engine is Engine.COLD:
+            return await self._spawn(prepared, lock)
+        config = prepared.runner.config
+        child = await self._engine.start(
+            config.command, cwd=Path(config.cwd), env=config.env, lock=lock, until=self._until
+        )
+        if not isinstance(child, str):
+            return Started(child, Engine.WARM)
+        if run.engine is Engine.WARM:
+            raise RunError(f"this run cannot be warm, and no other is wanted: {child}")
+        return await self._spawn(prepared, lock, child)
 
-    async def _start_cold(self, prepared: Prepared, lock: int, why: str = "") -> Started:
+    async def _spawn(self, prepared: Prepared, lock: int, why: str = "") -> Started:
         config = prepared.runner.config
         try:
             child = await Child.start(
@@ -231,25 +204,6 @@ class ColdExecutor:
         except OSError as error:
             raise RunError(f"cannot start {config.command[0]}: {error}") from error
         return Started(child, Engine.COLD, why)
-
-    def _finish(self, run: Run, prepared: Prepared, ending: Ending, code: int) -> None:
-        """Everything after the last process; a failure here is logged, for what the run did is done."""
-        status = _STATUS.get(ending) or ("successful" if code == 0 else "failed")
-        steps: list[Callable[[], object]] = [  # each whatever became of the one before
-            lambda: self._discovery.take(prepared.directory.temporary),
-            lambda: inputs.remove_inputs(prepared.directory, prepared.playbook),
-            lambda: prepared.runner.status_callback(status),
-            lambda: artifacts.finish(prepared.artifacts, status, code),
-            lambda: artifacts.rotate(prepared.directory.artifacts, run.max_artifacts, run.ident),
-        ]
-        if self._console:
-            console = self._console
-            steps.append(lambda: console.exited(run, code, prepared.artifacts / "stdout"))
-        for step in steps:
-            try:
-                step()
-            except Exception:  # noqa: BLE001  (artifacts are for people; the outcome is known)
-                _log.exception("cannot finish the files of a run", object=str(run.key), run=run.ident)
 
 
 async def _begin(
@@ -302,12 +256,3 @@ async def _outlast(task: asyncio.Task[Outcome], stop: asyncio.Event) -> Outcome:
     if not task.cancelled() and (failure := task.exception()):
         _log.warning("a run that was cancelled had failed before", error=str(failure))
     raise cancelled
-
-
-def _ansible_playbook(path: str) -> str:
-    """The ansible-playbook of this Python, else the first on `path`. Raises RunError if there is none."""
-    beside = Path(sys.executable).with_name("ansible-playbook")
-    found = str(beside) if os.access(beside, os.X_OK) else shutil.which("ansible-playbook", path=path)
-    if found is None:
-        raise RunError(f"ansible-playbook is neither beside {sys.executable} nor on PATH: install ansible-core")
-    return found

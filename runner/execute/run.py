@@ -1,6 +1,6 @@
-"""What a run is, what comes of it, and the protocol that every way of running Ansible satisfies.
+"""What a run is, and what comes of it.
 
-Deciding knows this module only; how a process is started stays behind `Executor`.
+Deciding knows this module only; how a process is started stays behind the executor.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any
 
 from runner.config.watches import Content, Engine
 from runner.objects import Body, ObjectKey
@@ -101,19 +101,3 @@ class Outcome:
             and not self.messages
             and not self.unreachable
         )
-
-
-class Executor(Protocol):
-    """Runs Ansible.
-
-    `run` raises RunError when nothing could be started, and otherwise returns an Outcome whatever became of the
-    run. Cancelling the awaiting asyncio task ends the run's every process before the cancellation goes on.
-    Two runs of one uid never overlap: the later one waits for the earlier one's processes to be gone, also
-    those that an earlier, killed operator left.
-    """
-
-    async def run(self, run: Run, sink: Sink) -> Outcome: ...
-
-    async def forget(self, key: ObjectKey) -> None:
-        """Remove what runs of this object left on disk; the object is gone."""
-        ...

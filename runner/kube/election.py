@@ -118,7 +118,7 @@ class Elector:
     with the time it is then. `clock.now` must not stand still while the process is frozen.
     """
 
-    def __init__(  # noqa: PLR0913  (what it is a candidate for, and who wants to know; the rest has defaults)
+    def __init__(
         self,
         client: Client,
         namespace: str,

@@ -124,7 +124,7 @@ class Reflector:
     lists that ended in trouble.
     """
 
-    def __init__(  # noqa: PLR0913  (what it watches, and who wants to know; the rest is for tests)
+    def __init__(
         self,
         client: Client,
         discovery: Discovery,

@@ -46,7 +46,7 @@ class Proxy:
     Nothing passes while `leading` denies it, which is asked at each request.
     """
 
-    def __init__(  # noqa: PLR0913  (what it is composed of)
+    def __init__(
         self,
         client: Client,
         discovery: Discovery,

@@ -7,26 +7,34 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
-from runner.execute.process import ColdExecutor
-from runner.execute.run import Executor
-from runner.execute.warm.executor import WarmExecutor
+from runner.config.watches import Engine
+from runner.execute.process import Executor
+from runner.execute.run import Outcome, Run, Sink
 
 Make = Callable[[Path, Mapping[str, str]], AbstractAsyncContextManager[Executor]]
 """Given the runner directory and the environment of every run, an executor; it ends with the context."""
 
 
+class Cold(Executor):
+    """Starts every run cold, whatever it asks for."""
+
+    async def run(self, run: Run, sink: Sink = lambda _run, _event: None) -> Outcome:
+        return await super().run(replace(run, engine=Engine.COLD), sink)
+
+
 @asynccontextmanager
 async def cold(runner_dir: Path, environment: Mapping[str, str]) -> AsyncIterator[Executor]:
     """A fresh ansible-playbook for every run: what the others must equal."""
-    yield ColdExecutor(runner_dir, environment)
+    yield Cold(runner_dir, environment)
 
 
 @asynccontextmanager
 async def warm(runner_dir: Path, environment: Mapping[str, str]) -> AsyncIterator[Executor]:
     """Runs forked from processes that have imported Ansible."""
-    executor = WarmExecutor(runner_dir, environment)
+    executor = Executor(runner_dir, environment)
     yield executor
     await executor.close()
 

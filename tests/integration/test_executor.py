@@ -20,8 +20,8 @@ import pytest
 
 from runner.config.watches import Content, Engine
 from runner.errors import RunError
+from runner.execute.process import Executor
 from runner.execute.run import Ending, Event, Outcome, Run
-from runner.execute.warm.executor import WarmExecutor
 from runner.objects import GroupVersionKind, ObjectKey
 from tests.fixtures.ansible_line import only_where_warm
 from tests.fixtures.engine import waiting
@@ -40,7 +40,7 @@ class Bench:
         self.marker = uuid4().hex
         self.environment = {"RUN_MARKER": self.marker, "ANSIBLE_LOCALHOST_WARNING": "False"} | (environment or {})
         self.engine = engine
-        self.executor = WarmExecutor(directory / "runner", self.environment)
+        self.executor = Executor(directory / "runner", self.environment)
         self.events: list[Event] = []
 
     @property
@@ -419,13 +419,13 @@ OPERATOR = """
 import asyncio, sys
 from pathlib import Path
 from runner.execute.run import Run
-from runner.execute.warm.executor import WarmExecutor
+from runner.execute.process import Executor
 from runner.objects import GroupVersionKind, ObjectKey
 from runner.config.watches import Content, Engine
 directory, playbook = map(Path, sys.argv[1:3])
 key = ObjectKey(GroupVersionKind("cache.example.com", "v1", "Memcached"), "default", "one")
 run = Run("killed", key, "uid", Content(playbook, is_role=False), {}, "kubeconfig text", engine=Engine(sys.argv[3]))
-asyncio.run(WarmExecutor(directory).run(run, lambda *_: None))
+asyncio.run(Executor(directory).run(run, lambda *_: None))
 """
 
 
@@ -443,7 +443,7 @@ async def test_the_runs_of_a_killed_operator_end_and_the_next_one_waits_for_that
     assert len(bench.processes()) > 1
 
     left: list[int] = []
-    next_executor = WarmExecutor(bench.directory / "runner")
+    next_executor = Executor(bench.directory / "runner")
     outcome = await next_executor.run(bench.a_run("- debug:"), lambda *_: left.extend(bench.processes()))
     await next_executor.close()
 

@@ -19,7 +19,7 @@ def slowly(**wanted):  # what ansible-runner does last when it is imported
 
 importlib.metadata.entry_points = slowly
 
-from runner.execute.process import ColdExecutor
+from runner.execute.process import Executor
 from runner.execute.run import Run
 from runner.objects import GroupVersionKind, ObjectKey
 from runner.config.watches import Content
@@ -27,7 +27,7 @@ from runner.config.watches import Content
 async def main():
     directory = Path(sys.argv[1])
     (directory / "play.yml").write_text("- hosts: localhost\\n  gather_facts: false\\n  tasks: [{debug: }]\\n")
-    executor = ColdExecutor(directory / "runner")
+    executor = Executor(directory / "runner")
 
     async def run(name, later):
         await asyncio.sleep(later)

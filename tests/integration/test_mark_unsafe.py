@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from runner.config.watches import Content, Engine, Watch
+from runner.execute.process import Executor
 from runner.execute.run import Outcome, Run
 from runner.execute.variables import extra_vars
-from runner.execute.warm.executor import WarmExecutor
 from runner.objects import LEVELS, GroupVersionKind, ObjectKey
 from tests.fixtures.ansible_line import only_where_warm
 
@@ -63,15 +63,15 @@ HOSTILE: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(params=[Engine.COLD, pytest.param(Engine.WARM, marks=only_where_warm)])
-async def executor(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[tuple[WarmExecutor, Engine]]:
-    made = WarmExecutor(tmp_path / "runner", {"SEEN": str(tmp_path / "seen")})
+async def executor(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[tuple[Executor, Engine]]:
+    made = Executor(tmp_path / "runner", {"SEEN": str(tmp_path / "seen")})
     yield made, request.param
     await made.close()
 
 
 @pytest.mark.parametrize("hostile", HOSTILE.values(), ids=HOSTILE)
 async def test_a_role_runs_as_for_any_resource_and_nothing_else_does(
-    executor: tuple[WarmExecutor, Engine], tmp_path: Path, hostile: dict[str, Any]
+    executor: tuple[Executor, Engine], tmp_path: Path, hostile: dict[str, Any]
 ) -> None:
     planter = tmp_path / "planter"
     planter.write_text(f"#!/bin/sh\ntouch {tmp_path}/planted\n")
@@ -88,7 +88,7 @@ async def test_a_role_runs_as_for_any_resource_and_nothing_else_does(
 
 
 async def ran(
-    executor: WarmExecutor, engine: Engine, directory: Path, spec: dict[str, Any], *, snake_case: bool
+    executor: Executor, engine: Engine, directory: Path, spec: dict[str, Any], *, snake_case: bool
 ) -> Outcome:
     playbook = directory / "play.yml"
     playbook.write_text(TASKS)

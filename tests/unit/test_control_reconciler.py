@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import pytest
 from structlog.testing import capture_logs
@@ -17,7 +17,6 @@ from runner.config.watches import Content, Finalizer, Requirement, Selector, Wat
 from runner.control.annotations import PERIOD, VERBOSITY
 from runner.control.entry import Entry, Trigger
 from runner.control.plan import Defaults
-from runner.control.ports import World
 from runner.control.reconciler import Reconciler
 from runner.control.result import Result, Stages, Verdict
 from runner.control.status import LONGEST_MESSAGE
@@ -31,7 +30,11 @@ from runner.errors import (
     UnreachableError,
 )
 from runner.execute.run import Ending, Outcome, Run, Stats
+from runner.execute.variables import variable_name
+from runner.kube.clock import Clock
+from runner.kube.recorder import Recorder
 from runner.objects import Body, GroupVersionKind, ObjectKey, Owner
+from runner.serve.grants import Grant
 from tests.fixtures.fake_executor import FakeExecutor
 from tests.fixtures.fake_objects import FakeObjects, Json
 from tests.fixtures.waiting import until
@@ -41,16 +44,11 @@ KEY = ObjectKey(APPLE, "orchard", "a")
 WATCH = Watch(APPLE, Content(Path("/roles/apple"), is_role=True))
 FINALIZER = "fruit.example.com/f"
 GOODBYE = Content(Path("/roles/goodbye"), is_role=True)
-FINALIZING = replace(WATCH, finalizer=Finalizer(FINALIZER, GOODBYE))
+FINALIZING = replace(WATCH, finalizer=Finalizer(FINALIZER, GOODBYE, {"finalizing": True}))
+OBJECT = variable_name(APPLE)
 SECRET = "s3cr3t"
 SUCCESS = Outcome(Ending.FINISHED, 0, Stats(ok=1, completion="2026-01-01T00:00:00+00:00"))
 FAILURE = replace(SUCCESS, return_code=2, messages=("it broke",))
-
-
-@dataclass(frozen=True)
-class Variables:
-    values: Mapping[str, Any]
-    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ class Pass:
 
 
 @dataclass
-class FakeRecorder:
+class FakeRecorder(Recorder):
     events: list[tuple[str, str, str]] = field(default_factory=list)
 
     def record(self, key: ObjectKey, uid: str, kind_of: str, reason: str, message: str) -> None:
@@ -76,42 +74,39 @@ class Scene:
         self.objects = FakeObjects()
         self.executor = FakeExecutor(SUCCESS)
         self.recorder = FakeRecorder()
-        self.warnings: tuple[str, ...] = ()
         self.granted: list[Owner] = []
         self.open_grants = 0
         self.slept: list[float] = []
         self.finished: list[tuple[Stages, Outcome | None, Verdict]] = []
         self.now = datetime(2026, 1, 1, 12, tzinfo=UTC)
-        world = World(
+        self.reconciler = self.made(watch, defaults)
+
+    def made(self, watch: Watch = WATCH, defaults: Defaults | None = None) -> Reconciler:
+        """A reconciler with all this around it."""
+        return Reconciler(
+            {APPLE: watch},
             objects=self.objects,
             executor=self.executor,
             recorder=self.recorder,
-            access=self.access,
-            extra_vars=self.extra_vars,
-            sink=lambda _run, _event: None,
+            grant=self.grant,
             on_finished=lambda _key, _watch, *rest: self.finished.append(rest),
-            now=lambda: self.now,
-            randomness=lambda: 0.5,
-            sleep=self.sleep,
+            defaults=lambda _gvk: defaults or Defaults(),
+            clock=Clock(
+                wall=lambda: self.now.timestamp(), uniform=lambda low, high: (low + high) / 2, sleep=self.sleep
+            ),
         )
-        self.reconciler = Reconciler(world, {APPLE: watch}, lambda _gvk: defaults or Defaults())
 
     async def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
 
     @contextmanager
-    def access(self, owner: Owner) -> Iterator[Pass]:
+    def grant(self, owner: Owner) -> Iterator[Grant]:
         self.granted.append(owner)
         self.open_grants += 1
         try:
-            yield Pass(f"kubeconfig of {owner.name}", ({"kind": "Pip"},))
+            yield cast(Grant, Pass(f"kubeconfig of {owner.name}", ({"kind": "Pip"},)))
         finally:
             self.open_grants -= 1
-
-    def extra_vars(self, body: Body, watch: Watch, *, finalizing: bool) -> Variables:
-        assert watch.gvk == APPLE
-        seen = {"seen": body, "finalizing": finalizing, "password": SECRET}
-        return Variables(seen, self.warnings)
 
     async def reconcile(self, *triggers: Trigger) -> Result:
         return await self.reconciler.reconcile(Entry(KEY, frozenset(triggers or {Trigger.CREATED}), 1.5))
@@ -169,7 +164,7 @@ async def test_a_reconcile_costs_one_read_and_two_writes(scene: Scene) -> None:
 async def test_the_run_gets_the_object_as_running_and_access_of_its_own(scene: Scene) -> None:
     await scene.reconcile()
     (run,) = scene.executor.runs
-    assert run.extra_vars["seen"]["status"]["conditions"][0]["reason"] == "Running"
+    assert run.extra_vars[OBJECT]["status"]["conditions"][0]["reason"] == "Running"
     assert run.kubeconfig == "kubeconfig of a"
     assert scene.granted == [Owner(APPLE, "orchard", "a", scene.stored["metadata"]["uid"])]
     assert scene.open_grants == 0
@@ -261,7 +256,7 @@ async def test_a_conflict_before_the_run_plans_anew(scene: Scene) -> None:
     scene.objects.before = interfere
     await scene.reconcile()
     (run,) = scene.executor.runs
-    assert run.extra_vars["seen"]["spec"] == {"size": 2}
+    assert run.extra_vars[OBJECT]["spec"] == {"size": 2}
     assert scene.conditions["Successful"]["observedGeneration"] == 2
 
 
@@ -305,8 +300,8 @@ async def test_the_finalizer_is_added_before_the_first_run(mortal: Scene) -> Non
     await mortal.reconcile()
     assert mortal.stored["metadata"]["finalizers"] == [FINALIZER]
     (run,) = mortal.executor.runs
-    assert run.extra_vars["seen"]["metadata"]["finalizers"] == [FINALIZER]
-    assert (run.content, run.extra_vars["finalizing"]) == (WATCH.content, False)
+    assert run.extra_vars[OBJECT]["metadata"]["finalizers"] == [FINALIZER]
+    assert (run.content, run.extra_vars.get("finalizing")) == (WATCH.content, None)
 
 
 async def test_a_deletion_runs_the_finalizer_and_lets_the_object_go(mortal: Scene) -> None:
@@ -396,8 +391,8 @@ async def test_a_restart_does_not_announce_a_known_failure_again(scene: Scene) -
     scene.answer(FAILURE)
     await scene.reconcile()
     later = Scene()
-    later.objects = scene.objects
-    later.reconciler = Reconciler(replace(scene.reconciler._world, recorder=later.recorder), {APPLE: WATCH})
+    later.objects, later.executor = scene.objects, scene.executor
+    later.reconciler = later.made()
     await later.reconcile()
     assert later.reasons() == []
     scene.answer(SUCCESS)
@@ -463,10 +458,12 @@ async def test_a_run_that_cannot_start_is_a_failure(scene: Scene) -> None:
 
 
 async def test_warnings_about_variables_are_announced_once(scene: Scene) -> None:
-    scene.warnings = ("spec.x and spec.X make the same variable",)
+    scene.objects.edit(KEY, lambda body: body["spec"].update(fooBar=1, foo_bar=2))
     for _ in range(2):
         await scene.reconcile()
-    assert scene.recorder.events == [("Warning", "InvalidSpec", scene.warnings[0])]
+    ((kind, reason, message),) = scene.recorder.events
+    assert (kind, reason) == ("Warning", "InvalidSpec")
+    assert '"fooBar" and "foo_bar"' in message
 
 
 async def test_status_fields_come_from_the_run() -> None:
@@ -825,6 +822,7 @@ async def test_a_defect_is_logged_with_the_key_and_retried(scene: Scene) -> None
 
 
 async def test_extra_vars_appear_in_no_log(scene: Scene) -> None:
+    scene.objects.edit(KEY, lambda body: body["spec"].update(password=SECRET))
     with capture_logs() as logs:
         for answer in (SUCCESS, FAILURE):
             scene.answer(answer)
