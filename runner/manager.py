@@ -11,12 +11,11 @@ import structlog
 from runner.config.flags import boolean
 from runner.config.settings import Settings
 from runner.config.watches import Engine, Watch, uses_children
-from runner.control.annotations import Bounds
-from runner.control.plan import Defaults
+from runner.control.plan import Bounds, Defaults
 from runner.control.queue import WorkQueue
 from runner.control.reconciler import Reconciler
-from runner.control.triggers import Following
-from runner.control.worker import Workers
+from runner.control.sources import Following, OwnWrites, Watching, where_to_watch
+from runner.control.worker import Report, Workers
 from runner.errors import RunError
 from runner.execute.console import Console, LogEvents, log_events
 from runner.execute.process import Executor
@@ -29,14 +28,12 @@ from runner.kube.reflector import Reflector
 from runner.kube.sockets import Fence
 from runner.metrics import Metrics
 from runner.objects import GroupVersionKind, Owner
-from runner.report import Report
 from runner.serve import metrics, usermetrics
 from runner.serve.metrics import Reviews, serving_context
 from runner.serve.ownership import Mechanism
 from runner.serve.proxy import Proxy
 from runner.stopping import either, ended, stopped_by_signals
 from runner.version import VERSION, commit
-from runner.watching import OwnWrites, Watching, where_to_watch
 
 log = structlog.get_logger(__name__)
 

@@ -1,17 +1,61 @@
-"""What one reconcile has learned so far, and where its time went."""
+"""One reconcile: what it has learned so far, how it ends, and what is written and said of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
+
+import structlog
 
 from runner.config.watches import Watch
-from runner.control.conditions import Moment
-from runner.control.entry import Entry
-from runner.control.result import Stages
-from runner.execute.run import Outcome
-from runner.objects import Json, ObjectKey
+from runner.control import status
+from runner.control.plan import Perform
+from runner.control.publish import FAILED, INVALID, UNMAPPED, Announcer, Decide, Writer
+from runner.control.request import Entry, Trigger
+from runner.control.status import Fields, Moment, mapped, without
+from runner.errors import ApiError, NestedError, NotFoundError
+from runner.execute.run import Ending, Outcome
+from runner.kube.discovery import ObjectsApi
+from runner.objects import Body, Json, ObjectKey
+
+
+class Verdict(StrEnum):
+    """How a reconcile ended."""
+
+    SUCCEEDED = "succeeded"
+    REQUEUED = "requeued"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    GONE = "gone"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a reconcile ended and what follows: `trigger` in `after` seconds (None: nothing), or the backoff.
+
+    `generation` is the one that was reconciled. `transient` says that it may pass by itself, so that the
+    backoff stays short.
+    """
+
+    verdict: Verdict
+    after: float | None = None
+    trigger: Trigger = Trigger.PERIOD
+    generation: int = 0
+    transient: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """Where the time of a reconcile went, in seconds. `waited` is the time in the queue once due."""
+
+    waited: float = 0.0
+    get: float = 0.0
+    prepare: float = 0.0
+    ansible: float = 0.0
+    status: float = 0.0
 
 
 class Stopwatch:
@@ -53,3 +97,135 @@ class Attempt:
     @property
     def moment(self) -> Moment:
         return Moment(self.now(), self.generation)
+
+
+_LONGEST_REFUSAL = 1024
+"""Characters: an API server's message may quote the whole value."""
+
+log = structlog.get_logger(__name__)
+
+
+class Closing:
+    """Every method may be repeated: what is there already is not written, or said, again."""
+
+    def __init__(self, objects: ObjectsApi, writer: Writer, announcer: Announcer) -> None:
+        self._objects = objects
+        self._writer = writer
+        self._announcer = announcer
+
+    async def finish(self, attempt: Attempt, outcome: Outcome, body: Json, step: Perform) -> Result:
+        """Write what came of a run; `body` is the object as it was when the run started."""
+        try:
+            return await self._finish(attempt, outcome, body, step)
+        except ApiError as error:
+            if error.transient or isinstance(error, NotFoundError):
+                raise
+            return await self.unwritten(attempt, body, error)
+
+    async def _finish(self, attempt: Attempt, outcome: Outcome, body: Json, step: Perform) -> Result:
+        if outcome.ending is Ending.CANCELLED:
+            return await self.interrupt(attempt)
+        failure = status.failure_message(outcome)
+        if failure is not None:
+            return await self._failed(attempt, outcome, body, failure)
+        again = _asked_again(outcome)
+        if again is not None:
+            return Result(Verdict.REQUEUED, again, Trigger.REQUEUED, attempt.generation)
+        return await self._succeeded(attempt, outcome, body, step)
+
+    async def refuse(self, attempt: Attempt, body: Json, message: str, reason: str = FAILED) -> Result:
+        """Nothing was run, and `message` says why."""
+        log.warning("nothing was run", key=str(attempt.key), error=message)
+        moment = attempt.moment
+        await self._accepted(attempt, body, lambda current: status.refused(current, moment, message))
+        return self._failing(attempt, body, message, reason)
+
+    async def too_deep(self, attempt: Attempt, error: NestedError) -> Result:
+        """Nothing was run, because the object cannot be read as a whole."""
+        if "status" in error.fields:  # a status that cannot be read cannot be written without losing some of it
+            return self._failing(attempt, error.body, str(error), INVALID)
+        return await self.refuse(attempt, error.body, str(error), INVALID)
+
+    async def unwritten(self, attempt: Attempt, body: Json, error: ApiError) -> Result:
+        """The API server refused for good what was to be written: say so, without what it found fault with."""
+        refusal = f"The API server refused what was to be written: {error}"[:_LONGEST_REFUSAL]
+        log.warning("a write was refused", key=str(attempt.key), error=str(error))
+        outcome, moment = attempt.outcome, attempt.moment
+        if outcome is None:
+            return await self.refuse(attempt, body, refusal)
+        told = filter(None, (status.failure_message(outcome), refusal))
+        message = "\n".join(told)[-status.LONGEST_MESSAGE :]
+        fields, _ = mapped(attempt.watch.status, outcome)
+        for kept in (without(fields, error.fields), ()):
+            if await self._accepted(attempt, body, _failure(moment, message, outcome, kept)):
+                break
+        return self._failing(attempt, body, message, FAILED)
+
+    async def interrupt(self, attempt: Attempt) -> Result:
+        """A run was cancelled, or Running was written for one that never started."""
+        body = await self._objects.get(attempt.key)
+        moment = attempt.moment
+        await self._accepted(attempt, body, lambda current: status.interrupted(current, moment))
+        return Result(Verdict.CANCELLED, generation=attempt.generation)
+
+    async def _failed(self, attempt: Attempt, outcome: Outcome, body: Json, message: str) -> Result:
+        fields = self._fields(attempt, outcome, body)
+        await self._write(attempt, body, _failure(attempt.moment, message, outcome, fields))
+        self._failing(attempt, body, message, FAILED)
+        # A role that asks to be called again says when, also where it fails: it may be polling.
+        return Result(Verdict.FAILED, _asked_again(outcome), Trigger.REQUEUED, attempt.generation)
+
+    async def _succeeded(self, attempt: Attempt, outcome: Outcome, body: Json, step: Perform) -> Result:
+        current: Json | None = body
+        if step.finalizer is not None:
+            current = await self._writer.remove_finalizer(attempt.key, body, step.finalizer)
+        if current is not None:
+            fields, moment = self._fields(attempt, outcome, body), attempt.moment
+            current = await self._write(
+                attempt, current, lambda read: status.succeeded(read, moment, outcome.stats, fields)
+            )
+        self._announcer.recovered(attempt.key, _uid(body), status.failing_with(body))
+        if current is None:
+            return Result(Verdict.SUCCEEDED, 0.0, Trigger.GONE, attempt.generation)
+        if step.finalizing:
+            return Result(Verdict.SUCCEEDED, generation=attempt.generation)
+        if current["metadata"].get("deletionTimestamp"):
+            return Result(Verdict.SUCCEEDED, 0.0, Trigger.DELETING, attempt.generation)
+        return Result(Verdict.SUCCEEDED, step.period, Trigger.PERIOD, attempt.generation)
+
+    def _failing(self, attempt: Attempt, body: Json, message: str, reason: str) -> Result:
+        self._announcer.failed(attempt.key, _uid(body), message, status.failing_with(body), reason)
+        return Result(Verdict.FAILED, generation=attempt.generation)
+
+    def _fields(self, attempt: Attempt, outcome: Outcome, body: Json) -> Fields:
+        fields, warnings = mapped(attempt.watch.status, outcome)
+        self._announcer.warned(attempt.key, _uid(body), warnings, UNMAPPED)
+        return fields
+
+    async def _accepted(self, attempt: Attempt, body: Json, decide: Decide) -> bool:
+        """Write a status; returns whether the API server took it, or there was nothing to write."""
+        try:
+            await self._write(attempt, body, decide)
+        except ApiError as error:
+            if error.transient:
+                raise
+            log.warning("a status was refused", key=str(attempt.key), error=str(error))
+            return False
+        return True
+
+    async def _write(self, attempt: Attempt, body: Json, decide: Decide) -> Json | None:
+        return await self._writer.status(attempt.key, attempt.watch, body, decide)
+
+
+def _failure(moment: Moment, message: str, outcome: Outcome, fields: Fields) -> Decide:
+    return lambda current: status.failed(current, moment, message, outcome.stats, fields)
+
+
+def _asked_again(outcome: Outcome) -> float | None:
+    """In how many seconds the role asked to be called again; 0 asks for nothing."""
+    asked = outcome.requeue_after
+    return asked if asked is not None and asked > 0 else None
+
+
+def _uid(body: Body) -> str:
+    return str(body["metadata"].get("uid", ""))

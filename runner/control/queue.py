@@ -10,10 +10,8 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from runner.control.agenda import Agenda, Clock
-from runner.control.backoff import LONGEST, Backoff
-from runner.control.entry import Entry, Priority, Trigger
-from runner.control.lanes import Kind, Waiting
+from runner.control.request import Entry, Kind, Priority, Trigger, Waiting
+from runner.control.timers import LONGEST, Agenda, Backoff, Clock
 from runner.objects import GroupVersionKind, ObjectKey
 
 __all__ = ["Depth", "Entry", "Priority", "Trigger", "WorkQueue"]

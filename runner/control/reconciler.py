@@ -14,13 +14,10 @@ import structlog
 
 from runner.config.watches import Watch
 from runner.control import status
-from runner.control.announcer import INVALID, Announcer
-from runner.control.attempt import Attempt, Stopwatch
-from runner.control.closing import Closing
-from runner.control.entry import Entry
+from runner.control.attempt import Attempt, Closing, Result, Stages, Stopwatch, Verdict
 from runner.control.plan import AddFinalizer, Defaults, Occasion, Perform, Plan, Refuse, Skip, plan
-from runner.control.result import Result, Stages, Verdict
-from runner.control.writer import Writer
+from runner.control.publish import INVALID, Announcer, Writer
+from runner.control.request import Entry
 from runner.errors import (
     ApiError,
     ConflictError,

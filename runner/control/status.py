@@ -1,27 +1,176 @@
-"""What a custom resource's status says at each moment of a reconcile. Pure.
-
-Each function gets the object as read last and gives its whole new status: everything that is not ours stays.
-"""
+"""What a custom resource's status becomes: our conditions, and the fields that a watch maps. Pure."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import Any
 
-from runner.control.conditions import (
-    FAILURE,
-    RUNNING,
-    SUCCESSFUL,
-    Condition,
-    Moment,
-    conditions_of,
-    find,
-    put,
-    status_of,
-    unset,
-)
-from runner.control.fields import Fields, merged
+import jmespath
+from jmespath.exceptions import JMESPathError
+
 from runner.execute.run import Ending, Outcome, Stats
-from runner.objects import Body
+from runner.objects import LEVELS, Body, nested_deeper
+
+RUNNING = "Running"
+SUCCESSFUL = "Successful"
+FAILURE = "Failure"
+
+Condition = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When a status is decided, and for which generation of the object (0: the kind has none)."""
+
+    now: datetime
+    generation: int
+
+    @property
+    def stamp(self) -> str:
+        return self.now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def status_of(body: Body) -> dict[str, Any]:
+    """A copy of the object's status; empty where it is not a map."""
+    status = body.get("status")
+    return dict(status) if isinstance(status, Mapping) else {}
+
+
+def conditions_of(status: Mapping[str, Any]) -> list[Condition]:
+    """Copies of the conditions that are maps; none where the field is not a list."""
+    items = status.get("conditions")
+    return [dict(item) for item in items if isinstance(item, Mapping)] if isinstance(items, Sequence) else []
+
+
+def find(conditions: Sequence[Condition], kind: str) -> Condition | None:
+    return next((item for item in conditions if item.get("type") == kind), None)
+
+
+def put(conditions: list[Condition], moment: Moment, wanted: Condition, *, always: bool = False) -> None:
+    """Set the condition of `wanted`'s type: in its place, or at the end.
+
+    One with the same status and reason is left alone but for its generation, unless `always`.
+    """
+    old = find(conditions, wanted["type"])
+    if old is None:
+        conditions.append(_built(None, moment, wanted))
+    elif not always and (old.get("status"), old.get("reason")) == (wanted["status"], wanted["reason"]):
+        _observe(old, moment)
+    else:
+        new = _built(old, moment, wanted)
+        old.clear()
+        old.update(new)
+
+
+def unset(conditions: list[Condition], moment: Moment, kind: str) -> None:
+    """Make the condition's status False, if there is one, and keep the rest of it."""
+    old = find(conditions, kind)
+    if old is None:
+        return
+    if old.get("status") != "False":
+        old["status"] = "False"
+        old["lastTransitionTime"] = moment.stamp
+    _observe(old, moment)
+
+
+def _built(old: Condition | None, moment: Moment, wanted: Condition) -> Condition:
+    flipped = old is None or old.get("status") != wanted["status"]
+    since = None if flipped or old is None else old.get("lastTransitionTime")
+    new = {
+        "type": wanted["type"],
+        "status": wanted["status"],
+        "lastTransitionTime": since if _is_time(since) else moment.stamp,
+        "reason": wanted["reason"],
+        "message": wanted["message"],
+    }
+    if "ansibleResult" in wanted:
+        new["ansibleResult"] = wanted["ansibleResult"]
+    _observe(new, moment)
+    return new
+
+
+def _observe(condition: Condition, moment: Moment) -> None:
+    if moment.generation:
+        condition["observedGeneration"] = moment.generation
+
+
+def _is_time(value: object) -> bool:
+    try:
+        return isinstance(value, str) and datetime.fromisoformat(value) is not None
+    except ValueError:
+        return False
+
+
+Fields = tuple[tuple[str, Any], ...]
+"""(path, value) pairs; dots in a path go down into nested maps."""
+
+_DEEPEST = LEVELS // 2
+"""Levels of one value: the status must not make its object too deep to be read again."""
+
+
+def mapped(expressions: Mapping[str, str], outcome: Outcome) -> tuple[Fields, tuple[str, ...]]:
+    """The values to set in the status, and a warning for each expression that cannot be used.
+
+    Expressions see `stats` (the recap's counters, null without recap), `data` (what set_stats published), `facts`
+    (what set_fact set) and `children` (objects of its own that the run wrote or read).
+    One that yields null leaves its field alone; none ever fails the run.
+    """
+    if not expressions:
+        return (), ()
+    source = {
+        "stats": asdict(outcome.stats) if outcome.stats else None,
+        "data": dict(outcome.data),
+        "facts": dict(outcome.facts),
+        "children": list(outcome.children),
+    }
+    fields, warnings = [], []
+    for path, expression in expressions.items():
+        if path.split(".")[0] == "conditions":
+            warnings.append(f"status.{path}: the operator writes the conditions itself; map another field")
+            continue
+        try:
+            value = jmespath.search(expression, source)
+        except JMESPathError as error:
+            warnings.append(f"status.{path}: cannot evaluate {expression!r}: {error}")
+            continue
+        if nested_deeper(value, _DEEPEST):
+            warnings.append(f"status.{path}: what {expression!r} gives is nested deeper than {_DEEPEST} levels")
+        elif value is not None:
+            fields.append((path, value))
+    return tuple(fields), tuple(warnings)
+
+
+def merged(status: Mapping[str, Any], fields: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """A copy of `status` with the fields set; what stands in the way of a nested path is replaced by a map."""
+    result = dict(status)
+    for path, value in fields:
+        *parents, last = path.split(".")
+        place = result
+        for parent in parents:
+            inner = place.get(parent)
+            place[parent] = place = dict(inner) if isinstance(inner, Mapping) else {}
+        place[last] = value
+    return result
+
+
+def without(fields: Fields, refused: Sequence[str]) -> Fields:
+    """The fields without those that the API server found fault with; none where it names none of them."""
+    paths = [_steps(path.removeprefix("status.")) for path in refused if path.startswith("status.")]
+    kept = tuple(field for field in fields if not any(_meet(_steps(field[0]), path) for path in paths))
+    return kept if len(kept) < len(fields) else ()
+
+
+def _steps(path: str) -> list[str]:
+    return re.split(r"[.\[]", path)
+
+
+def _meet(one: list[str], other: list[str]) -> bool:
+    """Whether one of the paths leads to the other."""
+    return all(a == b for a, b in zip(one, other, strict=False))
+
 
 Status = dict[str, Any]
 

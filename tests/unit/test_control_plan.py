@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from runner.config.watches import Content, Finalizer, Requirement, Selector, Watch
-from runner.control.annotations import ARTIFACTS, PERIOD, VERBOSITY
-from runner.control.entry import Trigger
 from runner.control.plan import (
+    ARTIFACTS,
+    PERIOD,
+    VERBOSITY,
     AddFinalizer,
     Defaults,
     Occasion,
@@ -22,6 +23,7 @@ from runner.control.plan import (
     Skip,
     plan,
 )
+from runner.control.request import Trigger
 from runner.objects import GroupVersionKind
 
 ROLE = Content(Path("/roles/apple"), is_role=True)

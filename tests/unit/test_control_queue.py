@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from runner.control.backoff import LONGEST, Backoff
 from runner.control.queue import AGEING, Depth, Entry, Priority, Trigger, WorkQueue
+from runner.control.timers import LONGEST, Backoff
 from runner.objects import GroupVersionKind, ObjectKey
 from tests.fixtures.clock import FakeClock
 

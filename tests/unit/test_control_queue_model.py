@@ -6,8 +6,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from runner.control.backoff import Backoff
 from runner.control.queue import AGEING, Entry, Trigger, WorkQueue
+from runner.control.timers import Backoff
 from runner.objects import GroupVersionKind, ObjectKey
 from tests.fixtures.clock import FakeClock
 

@@ -14,11 +14,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from runner.config.watches import Content, Finalizer, Requirement, Selector, Watch
-from runner.control.annotations import PERIOD, VERBOSITY
-from runner.control.entry import Entry, Trigger
-from runner.control.plan import Defaults
+from runner.control.attempt import Result, Stages, Verdict
+from runner.control.plan import PERIOD, VERBOSITY, Defaults
 from runner.control.reconciler import Reconciler
-from runner.control.result import Result, Stages, Verdict
+from runner.control.request import Entry, Trigger
 from runner.control.status import LONGEST_MESSAGE
 from runner.errors import (
     ApiError,

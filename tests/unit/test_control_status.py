@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from runner.config.watches import Content, Watch
 from runner.control import status
-from runner.control.conditions import Moment
-from runner.control.entry import Trigger
-from runner.control.fields import mapped, merged, without
 from runner.control.plan import Defaults, Occasion, plan
+from runner.control.request import Trigger
+from runner.control.status import Moment, mapped, merged, without
 from runner.execute.run import Ending, Outcome, Stats
 from runner.objects import LEVELS, GroupVersionKind, nested_deeper
 

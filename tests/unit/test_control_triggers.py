@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from runner.config.watches import Content, Finalizer, Requirement, Selector, Watch
-from runner.control.entry import Priority, Trigger
-from runner.control.triggers import PRIMARY, PRIMARY_TYPE, Following, of_dependent, of_resource
+from runner.control.request import Priority, Trigger
+from runner.control.sources import PRIMARY, PRIMARY_TYPE, Following, of_dependent, of_resource
 from runner.kube.listwatch import Change, What
 from runner.objects import GroupVersionKind, ObjectKey, ObjectMeta, OwnerRef
 

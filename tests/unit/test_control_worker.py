@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from runner.control.backoff import Backoff
+from runner.control.attempt import Result, Verdict
 from runner.control.queue import Entry, Trigger, WorkQueue
-from runner.control.result import Result, Verdict
+from runner.control.timers import Backoff
 from runner.control.worker import LONGEST_TRANSIENT, Workers, follow_up
 from runner.objects import GroupVersionKind, ObjectKey
 from tests.fixtures.clock import FakeClock

@@ -8,12 +8,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from runner.config.watches import Content, Watch
-from runner.control.result import Stages, Verdict
+from runner.control.attempt import Stages, Verdict
+from runner.control.worker import Report
 from runner.execute.run import Ending, Outcome, Stats
 from runner.kube.listwatch import Change, What
 from runner.metrics import Metrics
 from runner.objects import GroupVersionKind, ObjectKey, parse_meta
-from runner.report import Report
 
 THING = GroupVersionKind("example.com", "v1", "Thing")
 KEY = ObjectKey(THING, "ns", "first")

@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 
 from runner.config.watches import Content, Watch
-from runner.control.entry import Entry, Trigger
 from runner.control.queue import WorkQueue
-from runner.control.triggers import Following
+from runner.control.request import Entry, Trigger
+from runner.control.sources import Following, OwnWrites, Watching, where_to_watch
 from runner.kube.listwatch import Change, What
 from runner.objects import GroupVersionKind, ObjectKey, ObjectMeta, OwnerRef, parse_meta
-from runner.watching import OwnWrites, Watching, where_to_watch
 
 THING = GroupVersionKind("example.com", "v1", "Thing")
 MAP = GroupVersionKind("", "v1", "ConfigMap")

@@ -1,8 +1,9 @@
-"""Keys that become due later: one heap and one timer of the event loop for all of them."""
+"""Keys that become due later, and how long a failing one waits."""
 
 from __future__ import annotations
 
 import heapq
+import random
 from collections.abc import Callable
 from itertools import count
 from typing import Protocol
@@ -84,3 +85,36 @@ class Agenda:
                 del self._due[key]
                 self._on_due(key)
         self._arm()
+
+
+FIRST = 0.005
+LONGEST = 6 * 3600.0
+JITTER = 0.2
+
+
+class Backoff:
+    """Counts the failures in a row of each key. Delays are in seconds, each ±20 %."""
+
+    def __init__(self, *, randomness: Callable[[], float] = random.random) -> None:
+        self._random = randomness
+        self._failures: dict[ObjectKey, tuple[int, int]] = {}
+
+    def next(self, key: ObjectKey, generation: int, *, limit: float = LONGEST) -> float:
+        """Count one more failure and say how long to wait; a new generation starts from the beginning.
+
+        A generation of 0 is unknown. What reaches `limit` counts no further, so that transient failures do not
+        make the object itself wait for hours.
+        """
+        seen, failures = self._failures.get(key, (generation, 0))
+        if generation and seen and seen != generation:
+            failures = 0
+        delay = FIRST * 2.0**failures
+        self._failures[key] = (generation or seen, failures + 1 if delay < limit else failures)
+        return min(limit, delay) * (1 + JITTER * (2 * self._random() - 1))
+
+    def reset(self, key: ObjectKey) -> None:
+        self._failures.pop(key, None)
+
+    def __len__(self) -> int:
+        """How many keys are failing."""
+        return len(self._failures)
