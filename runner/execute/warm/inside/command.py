@@ -16,6 +16,9 @@ _AT_START = ("PYTHON", "LD_", "LC_", "LANG", "MALLOC_")
 _SHELL = "/bin/sh"
 _AFTER = " && sleep 0"  # Ansible adds it to every command: therefore the shell stays, and tells of signals
 
+Result = tuple[int, bytes, bytes]
+"""Exit code (negative: the signal), stdout and stderr."""
+
 
 def parse(line: str, environment: dict[str, str]) -> dict[str, str] | None:
     """The environment of the interpreter that this line would start below `environment`.

@@ -9,16 +9,13 @@ from contextlib import ExitStack, suppress
 from typing import Any
 
 from . import wire
-from .command import as_told_by_shell, shell_sets
+from .command import Result, as_told_by_shell, shell_sets
 from .eligible import Found
 from .files import umask
 from .lines import Packed
 
 _KILLED = -9
 _CHUNK = 65536
-
-Result = tuple[int, bytes, bytes]
-"""Exit code (negative: the signal), stdout and stderr."""
 
 
 class Host:

@@ -12,7 +12,7 @@ import re
 import shutil
 from contextlib import suppress
 
-from .host import Result
+from .command import Result
 
 _PATH = r"/[A-Za-z0-9_./-]*"
 _HOME = re.compile(r"/bin/sh -c 'echo ~([a-z_][a-z0-9_-]*)? && sleep 0'")

@@ -12,9 +12,10 @@ import pytest
 pytest.importorskip("ansible")
 
 from runner.execute.warm.inside import wire
+from runner.execute.warm.inside.command import Result
 from runner.execute.warm.inside.eligible import Found
 from runner.execute.warm.inside.files import umask
-from runner.execute.warm.inside.host import Host, Result
+from runner.execute.warm.inside.host import Host
 from runner.execute.warm.inside.lines import Packed
 from tests.fixtures.descriptors import no_more_than, open_descriptors
 
