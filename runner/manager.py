@@ -18,8 +18,8 @@ from runner.control.sources import Following, OwnWrites, Watching, where_to_watc
 from runner.control.worker import Report, Workers
 from runner.errors import RunError
 from runner.execute.console import Console, LogEvents, log_events
-from runner.execute.process import Executor
-from runner.execute.root import private_root
+from runner.execute.executor import Executor
+from runner.execute.rundir import private_root
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery, ObjectsApi
 from runner.kube.leader import Reactions, exit_within, leadership

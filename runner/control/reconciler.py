@@ -30,7 +30,7 @@ from runner.errors import (
     RunError,
     StaleError,
 )
-from runner.execute.process import Executor
+from runner.execute.executor import Executor
 from runner.execute.run import Ending, Outcome, Run
 from runner.execute.variables import ExtraVars, extra_vars
 from runner.kube.clock import REAL, Clock

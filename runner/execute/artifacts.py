@@ -12,9 +12,11 @@ import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import structlog
 
+from runner.execute.output import EventDict
 from runner.execute.rundir import private_directory, write_private
 
 LATEST = "latest"
@@ -101,3 +103,31 @@ class StdoutFile:
             _log.warning(
                 "cannot write the output of a run; the run goes on", path=str(self._path), error=str(error)
             )
+
+
+class EventFiles:
+    """The events of one run on disk. The uuids are those that `OutputReader` takes for one: never a path."""
+
+    def __init__(self, artifacts: Path) -> None:
+        self._directory = str(artifacts / "job_events")
+
+    def part(self, uuid: str) -> Any | None:  # noqa: ANN401  (whatever the file holds)
+        """What Ansible wrote of this event, None if it did not.
+
+        Raises OSError, or ValueError or RecursionError, when that cannot be read.
+        """
+        try:
+            return json.loads(Path(self._partial(uuid)).read_bytes())
+        except FileNotFoundError:
+            return None
+
+    def store(self, event: EventDict) -> None:
+        """Write the whole event over Ansible's part of it, which is shorter. Raises OSError."""
+        partial = self._partial(event["uuid"])
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)  # truncating costs more
+        with os.fdopen(descriptor, "wb", buffering=0) as file:
+            file.write(json.dumps(event).encode())
+        os.rename(partial, f"{self._directory}/{event['counter']}-{event['uuid']}.json")  # noqa: PTH104  (half as long)
+
+    def _partial(self, uuid: str) -> str:
+        return f"{self._directory}/{uuid}-partial.json"

@@ -18,11 +18,11 @@ from pathlib import Path
 
 import structlog
 
-from runner.execute.parts import Parts
-from runner.execute.warm.inside.supervisor import GIVEN_UP, GRACE, descendants
-from runner.execute.warm.inside.wire import pipe
+from runner.execute.fork.inside.supervisor import GIVEN_UP, GRACE, descendants
+from runner.execute.fork.inside.wire import pipe
+from runner.execute.stream import Parts
 
-_SUPERVISOR = Path(__file__).parent / "warm" / "inside" / "supervisor.py"
+_SUPERVISOR = Path(__file__).parent / "fork" / "inside" / "supervisor.py"
 _BUFFER = 128 * 1024
 _END_WITHIN = 2 * (GRACE + GIVEN_UP) + 5
 """Seconds that a supervisor may take: it waits for a host that may take half of it, too."""

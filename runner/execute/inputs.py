@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
-from collections.abc import Mapping
+import site
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from runner.errors import RunError
-from runner.execute.collection import python_path
 from runner.execute.run import Run
 from runner.execute.rundir import RunDirectory, private_directory, write_private
 
@@ -132,3 +133,23 @@ def remove_inputs(directory: RunDirectory, playbook: Path) -> None:
 
 def _compact(values: Mapping[str, Any]) -> str:
     return json.dumps(values, separators=(",", ":"), sort_keys=True)
+
+
+COLLECTIONS = Path(__file__).parents[1] / "collections"
+_UTIL = Path("ansible_collections", "operator_sdk", "util")
+
+
+def python_path(environment: Mapping[str, str], installed: Iterable[str] | None = None) -> str | None:
+    """PYTHONPATH for runs that inherit `environment`; None leaves it alone.
+
+    `installed` are the directories of installed packages, which Python looks through after PYTHONPATH: a
+    collection in one of them is the user's own. By default they are those of this Python, which runs Ansible, too.
+    """
+    places = _site_packages() if installed is None else installed
+    if any((Path(place) / _UTIL).is_dir() for place in places):
+        return None
+    return os.pathsep.join(filter(None, (environment.get("PYTHONPATH"), str(COLLECTIONS))))
+
+
+def _site_packages() -> list[str]:
+    return [*site.getsitepackages(), *([site.getusersitepackages()] if site.ENABLE_USER_SITE else [])]

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import sys
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import structlog
+import yaml
 
 from runner.errors import RunError
 from runner.execute import artifacts, inputs
 from runner.execute.console import Console
-from runner.execute.discovery import Discovery
 from runner.execute.run import Ending, Run
-from runner.execute.rundir import RunDirectory
+from runner.execute.rundir import DISCOVERY, RunDirectory, write_private
 
 _STATUS = {Ending.CANCELLED: "canceled", Ending.DEADLINE: "timeout"}
 _log = structlog.get_logger(__name__)
@@ -117,3 +120,58 @@ def _ansible_playbook(path: str) -> str:
     if found is None:
         raise RunError(f"ansible-playbook is neither beside {sys.executable} nor on PATH: install ansible-core")
     return found
+
+
+class Discovery:
+    """The latest that any run has found out, in memory."""
+
+    def __init__(self, since: int | None = None) -> None:
+        """`since` is when this operator was started, in ns; now, if it is not said."""
+        self._since = time.time_ns() if since is None else since
+        self._content = ""
+        self._written = 0
+
+    def give(self, temporary: Path, kubeconfig: str) -> None:
+        """Put it into a TMPDIR, unless the runs of this object have some already.
+
+        What earlier operators left is removed: their proxies' URLs were others, and so the names of their files.
+        """
+        with suppress(OSError, KeyError, IndexError, TypeError, yaml.YAMLError):
+            if not self._of_this_operator(temporary) and self._content:
+                write_private(temporary / file_name(_server(kubeconfig)), self._content)
+
+    def _of_this_operator(self, temporary: Path) -> bool:
+        found = False
+        for path in temporary.glob(DISCOVERY):
+            if path.lstat().st_mtime_ns < self._since:
+                path.unlink()
+            else:
+                found = True
+        return found
+
+    def take(self, temporary: Path) -> None:
+        """Remember what the run that has just ended has found out anew."""
+        with suppress(OSError, ValueError):
+            for path in temporary.glob(DISCOVERY):
+                written = path.stat().st_mtime_ns
+                if written > self._written:
+                    self._content, self._written = path.read_text(encoding="utf-8"), written
+
+
+def file_name(server: str) -> str:
+    """That of kubernetes.core's file for this server's URL, when it is used by our own user."""
+    user = _user()
+    identity = f"{server}-{user}" if user else server
+    return f"k8srcp-{hashlib.sha256(identity.encode()).hexdigest()}.json"
+
+
+def _server(kubeconfig: str) -> str:
+    return str(yaml.safe_load(kubeconfig)["clusters"][0]["cluster"]["server"])
+
+
+def _user() -> str:
+    """As kubernetes.core asks for it: a login name, else a user id that is not 0, else USERNAME."""
+    login = ""
+    with suppress(OSError):
+        login = os.getlogin()
+    return login or str(os.getuid() or os.environ.get("USERNAME", ""))

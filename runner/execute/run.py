@@ -1,15 +1,17 @@
-"""What a run is, and what comes of it.
+"""What a run is, and what its events say came of it: a pure fold, `fold(state, event) -> state`, then `conclude`.
 
 Deciding knows this module only; how a process is started stays behind the executor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from runner.config.golang import parse_duration
 from runner.config.watches import Content, Engine
 from runner.objects import Body, ObjectKey
 
@@ -101,3 +103,155 @@ class Outcome:
             and not self.messages
             and not self.unreachable
         )
+
+
+UNKNOWN_FAILURE = "unknown playbook failure"
+_REQUEUE = "requeue_after"
+_REQUEUE_FULL = "operator_sdk.util.requeue_after"
+_SET_FACT = frozenset({"set_fact", "ansible.builtin.set_fact", "ansible.legacy.set_fact"})
+_OK = frozenset({"runner_on_ok", "runner_item_on_ok"})
+_TAIL_LINES = 20
+_TAIL_WIDTH = 1000
+_COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A task that failed, or could not reach its host."""
+
+    host: str
+    message: str
+    unreachable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What is known so far. `recap` is the event `playbook_on_stats`."""
+
+    failures: tuple[Failure, ...] = ()
+    recap: Event | None = None
+    requeue_after: float | None = None
+    refused: tuple[str, ...] = ()
+    tail: tuple[str, ...] = field(default=(), repr=False)
+    facts: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+def fold(state: State, event: Event) -> State:
+    """The state after one more event."""
+    data = event.get("event_data") or {}
+    state = _noted(state, str(event.get("event")), data)
+    if event.get("event") == "playbook_on_stats":
+        state = replace(state, recap=event)
+    text = event.get("stdout")
+    return replace(state, tail=_longer(state.tail, text)) if text else state
+
+
+def _noted(state: State, kind: str, data: Mapping[str, Any]) -> State:
+    result = data.get("res")
+    if isinstance(result, Mapping) and "period" in result and _asks_to_requeue(kind, data):
+        return _requeued(state, result["period"])
+    if kind in _OK and str(data.get("task_action")) in _SET_FACT and isinstance(result, Mapping):
+        return replace(state, facts={**state.facts, **_mapping(result.get("ansible_facts"))})
+    if kind == "runner_on_failed" and not data.get("ignore_errors"):
+        return replace(state, failures=(*state.failures, Failure(_host(data), _message(result))))
+    if kind == "runner_on_unreachable":
+        return replace(state, failures=(*state.failures, Failure(_host(data), _message(result), unreachable=True)))
+    return state
+
+
+def _asks_to_requeue(kind: str, data: Mapping[str, Any]) -> bool:
+    action = data.get("task_action")
+    return action == _REQUEUE_FULL or (action == _REQUEUE and kind != "runner_on_failed")
+
+
+def _requeued(state: State, period: object) -> State:
+    """The first period counts; one that is no duration makes the run a failed one."""
+    try:
+        seconds = parse_duration(str(period))
+    except ValueError as error:
+        refusal = f"requeue_after: {error}"
+        return state if refusal in state.refused else replace(state, refused=(*state.refused, refusal))
+    return state if state.requeue_after is not None else replace(state, requeue_after=seconds)
+
+
+def _host(data: Mapping[str, Any]) -> str:
+    return str(data.get("host", ""))
+
+
+def _message(result: object) -> str:
+    message = result.get("msg") if isinstance(result, Mapping) else None
+    return message if isinstance(message, str) else UNKNOWN_FAILURE
+
+
+def _longer(tail: tuple[str, ...], text: str) -> tuple[str, ...]:
+    lines = text[-_TAIL_LINES * _TAIL_WIDTH :].splitlines()
+    return (*tail, *(line[:_TAIL_WIDTH] for line in lines))[-_TAIL_LINES:]
+
+
+def conclude(
+    state: State,
+    *,
+    ending: Ending,
+    return_code: int,
+    rescued_tasks_fail: bool = False,
+    note: str = "",
+) -> Outcome:
+    """The outcome of a run that is over. `note` is a line of our own for the tail."""
+    recap = _mapping((state.recap or {}).get("event_data"))
+    counted = state.failures
+    if state.recap is not None:
+        counted = _final(counted, recap, rescued_tasks_fail=rescued_tasks_fail)
+    tail = [*state.tail, *([note] if note else [])][-_TAIL_LINES:]
+    return Outcome(
+        ending=ending,
+        return_code=return_code,
+        stats=None if state.recap is None else _stats(recap, str(state.recap.get("created", ""))),
+        messages=(*(failure.message for failure in counted), *state.refused),
+        unreachable=any(failure.unreachable for failure in counted),
+        tail=_COLOUR.sub("", "\n".join(tail)),
+        data=_mapping(recap.get("artifact_data")),
+        facts=state.facts,
+        requeue_after=state.requeue_after,
+    )
+
+
+def _final(
+    failures: tuple[Failure, ...], recap: Mapping[str, Any], *, rescued_tasks_fail: bool
+) -> tuple[Failure, ...]:
+    """The failures that were neither rescued nor ignored, in order; one in their place if no event told of it."""
+    left = {(False, host): count for host, count in _counts(recap, "failures").items()}
+    left |= {(True, host): count for host, count in _counts(recap, "dark").items()}
+    if rescued_tasks_fail:
+        for host, count in _counts(recap, "rescued").items():
+            left[False, host] = left.get((False, host), 0) + count
+    kept: list[Failure] = []
+    for failure in reversed(failures):
+        place = (failure.unreachable, failure.host)
+        if left.get(place, 0) > 0:
+            left[place] -= 1
+            kept.append(failure)
+    return (*reversed(kept), *_untold(left.items()))
+
+
+def _untold(left: Iterable[tuple[tuple[bool, str], int]]) -> Iterable[Failure]:
+    return (Failure(host, UNKNOWN_FAILURE, unreachable) for (unreachable, host), count in left if count > 0)
+
+
+def _counts(recap: Mapping[str, Any], what: str) -> Mapping[str, int]:
+    return {host: count for host, count in _mapping(recap.get(what)).items() if isinstance(count, int)}
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _stats(recap: Mapping[str, Any], created: str) -> Stats:
+    counts = {name: _counts(recap, name).get("localhost", 0) for name in ("ok", "changed", "skipped", "failures")}
+    return Stats(**counts, completion=completion(created))
+
+
+def completion(created: str) -> str:
+    """An event's time as `ansibleResult` shows it, without zeros at the end: `2026-01-31T10:20:30.5+00:00`."""
+    whole, point, fraction = created.removesuffix("+00:00").partition(".")
+    fraction = fraction.rstrip("0")
+    return whole + (point + fraction if fraction else "") + "+00:00"

@@ -1,21 +1,97 @@
-"""Where the runs of one object live on disk, and how that goes away again.
-
-Everything is private (0700), nothing is reached through a symlink, and no name can lead out of the root.
-"""
+"""Where the runs of one object live on disk, private and one at a time, and how that goes away again."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import fcntl
 import hashlib
 import os
 import shutil
+import stat
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
+import structlog
+
 from runner.errors import RunError
-from runner.execute.root import make_root
 from runner.objects import ObjectKey
+
+_ROOT, _UNMAPPED = 0, 65534
+_log = structlog.get_logger(__name__)
+
+
+def private_root(wanted: Path) -> Path:
+    """`wanted` if it is ours alone, or can be made; else a place of this user's, else a new one.
+
+    Raises RunError where none can be had.
+    """
+    of_user = Path(tempfile.gettempdir(), f"ansible-operator-{os.geteuid()}", "runner")
+    for place in (wanted.absolute(), of_user):
+        try:
+            root = make_root(place)
+        except RunError as error:
+            _log.warning("Runs keep their files in another directory", why=str(error))
+        else:
+            return root
+    try:
+        return Path(tempfile.mkdtemp(prefix="ansible-operator-"))
+    except OSError as error:
+        raise RunError(f"there is no directory in which runs could keep their files: {error}") from error
+
+
+def make_root(path: Path) -> Path:
+    """Make `path`, without symlinks from now on. Raises RunError, also when others can write there."""
+    try:
+        if not path.is_dir():
+            for parent in reversed(path.parents):
+                parent.mkdir(mode=0o755, exist_ok=True)  # whatever the umask is
+            path.mkdir(mode=0o700, exist_ok=True)
+        refused = open_to_others(path)
+        root = path.resolve(strict=True)
+    except OSError as error:
+        raise RunError(f"cannot make {path}: {error}") from error
+    if refused:
+        raise RunError(f"{refused}: name another directory by --runner-dir, or remove this one")
+    return root
+
+
+def open_to_others(path: Path) -> str:
+    """Who else could put something at or below `path`, else an empty string. Raises OSError.
+
+    A mount may be writable for all, as volumes of a pod are: who could mount there could do anything.
+    """
+    for part in (*reversed(path.parents), path):
+        status = part.lstat()
+        if part == part.parent:
+            continue  # to whom / belongs, everything does
+        if status.st_uid not in _trusted(os.geteuid()):
+            return f"{part} belongs to user {status.st_uid}"
+        if stat.S_ISLNK(status.st_mode):
+            rest = path.relative_to(part)
+            return open_to_others(part.parent / part.readlink() / rest)
+        if _may_be_written(status) and not os.path.ismount(part):
+            return f"{part} can be written by other users"
+    return ""
+
+
+def _may_be_written(status: os.stat_result) -> bool:
+    """By others, who may also replace what is not theirs. A group of root's, or of our own, is not others."""
+    mode = status.st_mode
+    by_group = mode & stat.S_IWGRP and status.st_gid not in {_ROOT, os.getegid()}
+    return bool((mode & stat.S_IWOTH or by_group) and not mode & stat.S_ISVTX)
+
+
+@cache
+def _trusted(user: int) -> frozenset[int]:
+    """Root, this user, and where users are mapped, those who are not: none of those can be told from root."""
+    first, _, number = Path("/proc/self/uid_map").read_text(encoding="ascii").split()[:3]
+    mapped = (first, int(number)) != ("0", 2**32 - 1)
+    return frozenset({_ROOT, user, *([_UNMAPPED] if mapped else [])})
+
 
 _LONGEST_NAME = 255
 _ATTEMPTS = 10
@@ -151,3 +227,58 @@ def write_private(path: Path, text: str) -> None:
     with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
         os.fchmod(descriptor, 0o600)
         file.write(text)
+
+
+_FIRST_PAUSE = 0.02
+_LONGEST_PAUSE = 0.5
+PATIENCE = 60.0
+"""Seconds: an earlier run that is being ended needs less, unless some process of it cannot be ended."""
+_LONGEST_NOTE = 2000
+
+
+async def locked(path: Path) -> int:
+    """Wait until `path` is ours alone, and return its descriptor: closing it (and every copy) unlocks.
+
+    The directory must exist; FileNotFoundError says that somebody removed it meanwhile. TimeoutError says who does
+    not let go of it, as far as that is known.
+    """
+    pause = _FIRST_PAUSE
+    given_up = asyncio.get_running_loop().time() + PATIENCE
+    while (descriptor := _try(path)) is None:
+        if asyncio.get_running_loop().time() > given_up:
+            raise TimeoutError(
+                f"processes of an earlier run have not ended: {_note(path) or 'it is not known which'}"
+            )
+        await asyncio.sleep(pause)
+        pause = min(pause * 1.5, _LONGEST_PAUSE)
+    return descriptor
+
+
+def left_behind(descriptor: int) -> str:
+    """Which processes keep the lock after their run has ended, because they cannot be ended; usually none."""
+    return os.pread(descriptor, _LONGEST_NOTE, 0).decode(errors="replace")
+
+
+def _note(path: Path) -> str:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        return left_behind(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _try(path: Path) -> int | None:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(status := os.fstat(descriptor), path.stat()):  # else it was removed while we waited
+            if status.st_size:
+                os.ftruncate(descriptor, 0)  # whoever is named there has ended
+            return descriptor
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    except BaseException:
+        os.close(descriptor)
+        raise
+    os.close(descriptor)
+    return None

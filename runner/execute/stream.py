@@ -7,7 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import codecs
+import json
+import os
+import re
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -15,13 +20,10 @@ from typing import Any
 
 import structlog
 
-from runner.execute.artifacts import StdoutFile
-from runner.execute.censor import censored_stdout, is_censored
-from runner.execute.eventfiles import EventFiles
-from runner.execute.outcome import State, fold
+from runner.execute.artifacts import EventFiles, StdoutFile
+from runner.execute.fork.inside.wire import HEAD
 from runner.execute.output import EventDict, OutputReader
-from runner.execute.parts import Parts
-from runner.execute.run import Run, Sink
+from runner.execute.run import Event, Run, Sink, State, fold
 
 _CHUNK = 32 * 1024
 _EVENTS = 32
@@ -136,3 +138,86 @@ def _is_part(part: Any, uuid: str) -> bool:  # noqa: ANN401  (any JSON value)
 
 def _now() -> str:
     return datetime.now(UTC).isoformat()
+
+
+_PIPE_CHUNK = 64 * 1024
+
+
+class Parts:
+    """Takes what comes, so that a run never waits for us, and gives out each part once."""
+
+    def __init__(self, descriptor: int) -> None:
+        """`descriptor` is ours from now on, and closed at the end of what can be read from it, or by `close`."""
+        os.set_blocking(descriptor, False)
+        self._descriptor: int | None = descriptor
+        self._unread = bytearray()
+        self._waiting: dict[str, deque[dict[str, Any]]] = {}
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(descriptor, self._read)
+
+    def take(self, uuid: str) -> dict[str, Any] | None:
+        """What came of this event: sent before its output, so it can be read by now.
+
+        An event of the same uuid may come again (a handler's): each is given out in its turn.
+        """
+        if uuid not in self._waiting:
+            self._read()
+        waiting = self._waiting.get(uuid)
+        if not waiting:
+            return None
+        if len(waiting) == 1:
+            del self._waiting[uuid]
+        return waiting.popleft()
+
+    def close(self) -> None:
+        """Read no more."""
+        if self._descriptor is not None:
+            self._loop.remove_reader(self._descriptor)
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _read(self) -> None:
+        with suppress(BlockingIOError):
+            while self._descriptor is not None:
+                chunk = os.read(self._descriptor, _PIPE_CHUNK)
+                self._unread += chunk
+                if not chunk:
+                    self.close()
+        self._split()
+
+    def _split(self) -> None:
+        begin = 0
+        while len(self._unread) >= begin + HEAD.size:
+            end = begin + HEAD.size + HEAD.unpack_from(self._unread, begin)[0]
+            if len(self._unread) < end:
+                break
+            self._add(self._unread[begin + HEAD.size : end])
+            begin = end
+        del self._unread[:begin]
+
+    def _add(self, data: bytes | bytearray) -> None:
+        try:
+            part = json.loads(data)
+            self._waiting.setdefault(part["uuid"], deque()).append(part)
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            _log.warning("cannot read what Ansible told of an event", error=repr(error))
+
+
+_RESULT = re.compile(
+    r"^(?:\x1b\[[0-9;]*m)?(?:ok|changed|skipping|failed|fatal|FAILED - RETRYING): \[", re.MULTILINE
+)
+
+
+def censored_stdout(event: Event) -> str:
+    """The event's text; of a censored result only the line that shows the result, and what comes after it."""
+    text = str(event.get("stdout") or "")
+    if not is_censored(event):
+        return text
+    found = list(_RESULT.finditer(text))
+    return text[found[-1].start() :] if found else ""
+
+
+def is_censored(event: Event) -> bool:
+    """Whether `no_log` hides the result that this event tells of."""
+    result = (event.get("event_data") or {}).get("res")
+    return isinstance(result, Mapping) and "censored" in result

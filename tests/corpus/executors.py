@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from runner.config.watches import Engine
-from runner.execute.process import Executor
+from runner.execute.executor import Executor
 from runner.execute.run import Outcome, Run, Sink
 
 Make = Callable[[Path, Mapping[str, str]], AbstractAsyncContextManager[Executor]]

@@ -11,7 +11,7 @@ from typing import Any
 
 from runner.config.watches import Content
 from runner.errors import RunError
-from runner.execute.process import Executor
+from runner.execute.executor import Executor
 from runner.execute.run import Event, Outcome, Run
 from tests.corpus.case import Case
 from tests.corpus.compare import Observation

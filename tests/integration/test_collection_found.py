@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.execute.collection import COLLECTIONS, python_path
+from runner.execute.inputs import COLLECTIONS, python_path
 
 MODULE = "operator_sdk.util.requeue_after"
 OWN = """

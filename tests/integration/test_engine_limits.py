@@ -14,8 +14,8 @@ import pytest
 
 from runner.config.watches import Engine
 from runner.errors import RunError, UnsureError
+from runner.execute.fork import pair
 from runner.execute.run import Ending
-from runner.execute.warm import pair
 from tests.fixtures.ansible_line import only_where_warm
 from tests.fixtures.descriptors import no_more_than, open_descriptors
 from tests.fixtures.engine import children, of_runs

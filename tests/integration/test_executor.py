@@ -20,7 +20,7 @@ import pytest
 
 from runner.config.watches import Content, Engine
 from runner.errors import RunError
-from runner.execute.process import Executor
+from runner.execute.executor import Executor
 from runner.execute.run import Ending, Event, Outcome, Run
 from runner.objects import GroupVersionKind, ObjectKey
 from tests.fixtures.ansible_line import only_where_warm
@@ -419,7 +419,7 @@ OPERATOR = """
 import asyncio, sys
 from pathlib import Path
 from runner.execute.run import Run
-from runner.execute.process import Executor
+from runner.execute.executor import Executor
 from runner.objects import GroupVersionKind, ObjectKey
 from runner.config.watches import Content, Engine
 directory, playbook = map(Path, sys.argv[1:3])

@@ -19,7 +19,7 @@ def slowly(**wanted):  # what ansible-runner does last when it is imported
 
 importlib.metadata.entry_points = slowly
 
-from runner.execute.process import Executor
+from runner.execute.executor import Executor
 from runner.execute.run import Run
 from runner.objects import GroupVersionKind, ObjectKey
 from runner.config.watches import Content

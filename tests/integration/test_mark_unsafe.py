@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from runner.config.watches import Content, Engine, Watch
-from runner.execute.process import Executor
+from runner.execute.executor import Executor
 from runner.execute.run import Outcome, Run
 from runner.execute.variables import extra_vars
 from runner.objects import LEVELS, GroupVersionKind, ObjectKey

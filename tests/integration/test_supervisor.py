@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from runner.execute.child import Child
-from runner.execute.lock import locked
+from runner.execute.rundir import locked
 from runner.kube.clock import boottime
 
 PATIENCE = 20.0

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from runner.execute import child as module
-from runner.execute import lock as locks
+from runner.execute import rundir as locks
 from runner.execute.child import Child
-from runner.execute.lock import left_behind, locked
+from runner.execute.rundir import left_behind, locked
 from tests.fixtures.descriptors import no_more_than, open_descriptors
 from tests.fixtures.warm import PATIENCE, until
 

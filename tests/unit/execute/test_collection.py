@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.execute.collection import COLLECTIONS, python_path
+from runner.execute.inputs import COLLECTIONS, python_path
 
 
 @pytest.mark.parametrize(("given", "before"), [("", ""), ("/a:/b", "/a:/b:")])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.execute.discovery import Discovery, file_name
+from runner.execute.prepare import Discovery, file_name
 from runner.execute.rundir import DISCOVERY
 
 KUBECONFIG = 'clusters: [{name: c, cluster: {server: "http://user:secret@localhost:8888"}}]'

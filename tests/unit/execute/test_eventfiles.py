@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from runner.execute.eventfiles import EventFiles
+from runner.execute.artifacts import EventFiles
 
 
 @pytest.fixture

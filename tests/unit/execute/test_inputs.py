@@ -11,8 +11,14 @@ import pytest
 
 from runner.config.watches import Content
 from runner.errors import RunError
-from runner.execute.collection import COLLECTIONS
-from runner.execute.inputs import generated_inventory, remove_inputs, roles_path, unquoted, write_inputs
+from runner.execute.inputs import (
+    COLLECTIONS,
+    generated_inventory,
+    remove_inputs,
+    roles_path,
+    unquoted,
+    write_inputs,
+)
 from runner.execute.run import Run
 from runner.execute.rundir import RunDirectory
 from runner.objects import GroupVersionKind, ObjectKey

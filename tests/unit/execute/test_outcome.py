@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from runner.execute.outcome import State, completion, conclude, fold
-from runner.execute.run import Ending, Event, Outcome
+from runner.execute.run import Ending, Event, Outcome, State, completion, conclude, fold
 
 REQUEUE = "operator_sdk.util.requeue_after"
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from runner.execute.parts import Parts
-from runner.execute.warm.inside.wire import HEAD
+from runner.execute.fork.inside.wire import HEAD
+from runner.execute.stream import Parts
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.execute.snakecase import to_snake
+from runner.execute.variables import to_snake
 
 MEASURED = {
     "fooBar": "foo_bar",

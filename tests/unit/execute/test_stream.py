@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 
 from runner.config.watches import Content
-from runner.execute.censor import censored_stdout
 from runner.execute.output import LONGEST_TEXT, MOST_LINES
 from runner.execute.run import Run
-from runner.execute.stream import Stream
+from runner.execute.stream import Stream, censored_stdout
 from runner.objects import GroupVersionKind, ObjectKey
 
 KEY = ObjectKey(GroupVersionKind("cache.example.com", "v1", "Memcached"), "default", "one")

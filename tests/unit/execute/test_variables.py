@@ -16,8 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.config.watches import Content, Finalizer, Watch
-from runner.execute.snakecase import to_snake
-from runner.execute.variables import MARK_PREFIX, MOST_WARNINGS, extra_vars, steers_ansible, variable_name
+from runner.execute.variables import (
+    MARK_PREFIX,
+    MOST_WARNINGS,
+    extra_vars,
+    steers_ansible,
+    to_snake,
+    variable_name,
+)
 from runner.objects import GroupVersionKind
 
 WATCH = Watch(GroupVersionKind("cert-manager.io", "v1", "Foo"), Content(Path("/roles/foo"), is_role=True))

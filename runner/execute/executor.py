@@ -1,0 +1,256 @@
+"""Runs Ansible: ansible-runner prepares a run, a fork or a fresh ansible-playbook carries it out.
+
+Cancelling `run` only asks the run to end; the cancellation goes on once the last process is gone. Everything
+between the lock and the last file is therefore done in a task of its own that nobody cancels.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import time
+from collections.abc import Coroutine, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from weakref import WeakSet
+
+import structlog
+
+from runner.config.watches import Engine
+from runner.errors import RunError
+from runner.execute import artifacts
+from runner.execute.child import Child
+from runner.execute.console import Console
+from runner.execute.fork.engine import ForkEngine
+from runner.execute.inputs import of_all_runs
+from runner.execute.prepare import Preparation, Prepared
+from runner.execute.run import Ending, Outcome, Run, Sink, conclude
+from runner.execute.rundir import RunDirectory, left_behind, locked
+from runner.execute.stream import Stream
+from runner.objects import ObjectKey
+
+_STOPPED_CODE = 254
+_PATIENCE = 5.0
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A run under way, and how it was started."""
+
+    child: Child
+    engine: Engine = Engine.COLD
+    why_cold: str = ""
+
+
+class Executor:
+    """Runs Ansible as `ansible-runner run` would, with its files, but events that come as they happen.
+
+    `environment` is added to the process environment for every run; `console` is shown every run. Runs are forked
+    where that can be, and started cold where it cannot.
+
+    Cancelling a run ends its every process before the cancellation goes on. Two runs of one object never overlap:
+    the later one waits for the earlier one's processes to be gone, also those that a killed operator left.
+    """
+
+    def __init__(
+        self,
+        runner_dir: Path,
+        environment: Mapping[str, str] | None = None,
+        *,
+        console: Console | None = None,
+    ) -> None:
+        self._root = runner_dir.absolute()
+        self._environment = dict(environment or {})
+        self._console = console
+        self._preparation = Preparation(self._environment, console)
+        self._engine = ForkEngine(self._root)
+        self._children: WeakSet[Child] = WeakSet()
+        self._until = math.inf
+
+    async def warm_up(self) -> None:
+        """Start what runs are forked from, so that the first run finds it. Raises RunError if that fails."""
+        environment = {**os.environ, **self._environment}
+        await self._engine.warm_up(environment | of_all_runs(environment))
+
+    @property
+    def zygotes(self) -> frozenset[int]:
+        """The ids of the processes that runs and their modules are forked from."""
+        return self._engine.pids
+
+    async def close(self) -> None:
+        """End what runs are forked from, and runs that are still under way."""
+        for child in self._children:
+            child.end()
+        await self._engine.close()
+
+    async def run(self, run: Run, sink: Sink = lambda _run, _event: None) -> Outcome:
+        """What came of the run, whatever that was. Raises RunError when it could not be prepared or started."""
+        directory = RunDirectory.of(self._root, run.key)
+        lock = await self._lock(directory)
+        try:
+            stop = asyncio.Event()
+            task = asyncio.create_task(self._run(run, sink, directory, lock, stop))
+            return await _outlast(task, stop)
+        finally:
+            if left := left_behind(lock):
+                _log.warning(
+                    "processes of a run cannot be ended, and keep its next run waiting",
+                    object=str(run.key),
+                    left=left,
+                )
+            os.close(lock)
+
+    def extend(self, until: float) -> None:
+        """Runs under way, and later ones, are ended at that moment (of CLOCK_BOOTTIME) unless this is said again.
+
+        Also while this process is frozen and cannot end them.
+        """
+        self._until = until
+        for child in self._children:
+            child.extend(until)
+
+    async def forget(self, key: ObjectKey) -> None:
+        """Remove what runs of this object left on disk. What cannot be removed is logged and stays."""
+        directory = RunDirectory.of(self._root, key)
+        if not directory.path.is_dir():
+            return
+        try:
+            lock = await locked(directory.lock)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            _log.warning("cannot lock a run directory to remove it", object=str(key), error=str(error))
+            return
+        try:
+            await asyncio.to_thread(directory.remove)
+        except OSError as error:
+            _log.warning("cannot remove a run directory", object=str(key), error=str(error))
+        finally:
+            os.close(lock)
+
+    async def _lock(self, directory: RunDirectory) -> int:
+        while True:
+            directory.make()
+            try:
+                return await locked(directory.lock)
+            except FileNotFoundError:  # the object before us, of the same name, was just forgotten
+                continue
+            except OSError as error:
+                raise RunError(f"cannot lock {directory.lock}: {error}") from error
+
+    async def _run(self, run: Run, sink: Sink, directory: RunDirectory, lock: int, stop: asyncio.Event) -> Outcome:
+        prepared = await asyncio.to_thread(self._preparation.prepare, run, directory)
+        ending, code = Ending.CANCELLED, _STOPPED_CODE
+        under_way: Started | None = None
+        started = time.monotonic()
+        try:
+            with closing(self._stream(run, sink, prepared)) as stream:
+                if not stop.is_set():
+                    begun = await _begin(self._start(run, prepared, lock), stop, run.deadline)
+                    if isinstance(begun, Ending):
+                        ending = begun
+                    else:
+                        under_way = begun
+                        self._children.add(under_way.child)
+                        with suppress(OSError):  # for people; the run is under way
+                            artifacts.started(prepared.artifacts, under_way.engine, under_way.why_cold)
+                        left = run.deadline and max(0.0, run.deadline - (time.monotonic() - started))
+                        ending, code = await _follow(under_way.child, stream, stop, left)
+        finally:
+            await asyncio.to_thread(self._preparation.finish, run, prepared, ending, code)
+        result = conclude(
+            stream.state,
+            ending=ending,
+            return_code=code,
+            rescued_tasks_fail=run.rescued_tasks_fail,
+            note=f"ended by its deadline of {run.deadline:g} seconds" if ending is Ending.DEADLINE else "",
+        )
+        return replace(result, engine=under_way.engine, why_cold=under_way.why_cold) if under_way else result
+
+    def _stream(self, run: Run, sink: Sink, prepared: Prepared) -> Stream:
+        sinks: list[Sink] = [sink] if self._console is None else [self._console, sink]
+        try:
+            return Stream(run, prepared.artifacts, sinks)
+        except OSError as error:
+            raise RunError(f"cannot write the output of the run of {run.key}: {error}") from error
+
+    async def _start(self, run: Run, prepared: Prepared, lock: int) -> Started:
+        """Fork it or spawn it, as is asked for and can be."""
+        prepared.runner.status_callback("running")
+        if run.engine is Engine.COLD:
+            return await self._spawn(prepared, lock)
+        config = prepared.runner.config
+        child = await self._engine.start(
+            config.command, cwd=Path(config.cwd), env=config.env, lock=lock, until=self._until
+        )
+        if not isinstance(child, str):
+            return Started(child, Engine.WARM)
+        if run.engine is Engine.WARM:
+            raise RunError(f"this run cannot be warm, and no other is wanted: {child}")
+        return await self._spawn(prepared, lock, child)
+
+    async def _spawn(self, prepared: Prepared, lock: int, why: str = "") -> Started:
+        config = prepared.runner.config
+        try:
+            child = await Child.start(
+                config.command, cwd=Path(config.cwd), env=config.env, lock=lock, until=self._until
+            )
+        except OSError as error:
+            raise RunError(f"cannot start {config.command[0]}: {error}") from error
+        return Started(child, Engine.COLD, why)
+
+
+async def _begin(
+    starting: Coroutine[Any, Any, Started], stop: asyncio.Event, deadline: float | None
+) -> Started | Ending:
+    """The run, or why it had to end before it was under way: nothing of it is. Raises RunError."""
+    begun = asyncio.create_task(starting)
+    stopped = asyncio.create_task(stop.wait())
+    await asyncio.wait({begun, stopped}, timeout=deadline, return_when=asyncio.FIRST_COMPLETED)
+    ending = Ending.CANCELLED if stopped.done() else Ending.DEADLINE
+    stopped.cancel()
+    begun.cancel()  # which does nothing when it is done
+    await asyncio.wait({begun})
+    return ending if begun.cancelled() else begun.result()
+
+
+async def _follow(child: Child, stream: Stream, stop: asyncio.Event, deadline: float | None) -> tuple[Ending, int]:
+    """Read until the run ends or has to; how it ended, and its exit code. No process of it is left then."""
+    reading = asyncio.create_task(stream.read(child.output, child.parts))
+    ended = asyncio.create_task(child.wait())
+    stopped = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({ended, stopped}, timeout=deadline, return_when=asyncio.FIRST_COMPLETED)
+        ending = Ending.FINISHED
+        if not ended.done():
+            ending = Ending.CANCELLED if stopped.done() else Ending.DEADLINE
+            child.end()
+        code = await ended
+        await asyncio.wait({reading}, timeout=_PATIENCE)
+        return ending, code if ending is Ending.FINISHED else _STOPPED_CODE
+    finally:
+        child.end()
+        await child.wait()
+        child.close()
+        for task in (reading, ended, stopped):
+            task.cancel()
+
+
+async def _outlast(task: asyncio.Task[Outcome], stop: asyncio.Event) -> Outcome:
+    """The task's result. A cancellation meanwhile sets `stop`, waits for the task to end, and then goes on."""
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+            stop.set()
+    if cancelled is None:
+        return task.result()
+    if not task.cancelled() and (failure := task.exception()):
+        _log.warning("a run that was cancelled had failed before", error=str(failure))
+    raise cancelled
