@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from contextlib import AsyncExitStack
+import os
+import signal
+from collections.abc import Coroutine, Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager
+from typing import Any
 
 import structlog
 
@@ -32,7 +35,6 @@ from runner.serve import metrics, usermetrics
 from runner.serve.metrics import Reviews, serving_context
 from runner.serve.ownership import Mechanism
 from runner.serve.proxy import Proxy
-from runner.stopping import either, ended, stopped_by_signals
 from runner.version import VERSION, commit
 
 log = structlog.get_logger(__name__)
@@ -226,3 +228,40 @@ def _console(settings: Settings, watches: Watches) -> Console:
     except ValueError:
         debug = False
     return Console(level or LogEvents.TASKS, verbosity=int(verbosity) if verbosity.isdecimal() else 0, debug=debug)
+
+
+@contextmanager
+def stopped_by_signals(stopping: asyncio.Event) -> Iterator[None]:
+    """The first SIGTERM or SIGINT asks to stop, the second ends the process at once, whatever the loop does.
+
+    Exit code 1, as the Go operator; each run's supervisor sees its lifeline close, and ends every process.
+    """
+    loop = asyncio.get_running_loop()
+    asked = False
+
+    def on_signal(_number: int, _frame: object) -> None:
+        nonlocal asked
+        if asked:
+            os._exit(1)
+        asked = True
+        loop.call_soon_threadsafe(stopping.set)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, on_signal)  # not the loop's: it hears of two that come together but once
+    yield
+
+
+async def either(*coroutines: Coroutine[Any, Any, object]) -> None:
+    """Wait for the first to end, and end the others; what it raises is raised."""
+    waiting = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
+    done, pending = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    for task in pending:
+        await ended(task)
+    for task in done:
+        task.result()
+
+
+async def ended(task: asyncio.Future[Any]) -> None:
+    """Cancel it, and wait until it has ended."""
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
