@@ -69,7 +69,7 @@ def test_component_that_has_ended_ends_the_waiting(tmp_path: Path) -> None:
 
 
 def test_waiting_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api, "TIMEOUT", 0)
+    monkeypatch.setattr(api, "READY_WITHIN", 0)
 
     with pytest.raises(DevError, match=f"node ready: not so within .* logs are in {tmp_path}"):
         api.wait_until("node ready", lambda: False, Layout(tmp_path), {})

@@ -40,7 +40,7 @@ def test_one_that_was_not_there_has_changed_when_it_comes(tmp_path: Path) -> Non
 
 
 def test_modules_are_known_by_the_file_that_was_imported() -> None:
-    assert imported("runner")["runner.execute.fork.inside.eligible"][0].endswith("inside/files.py")
+    assert imported("runner")["runner.execute.fork.inside.eligible"][0].endswith("inside/eligible.py")
 
 
 def test_other_packages_are_not_looked_at() -> None:
