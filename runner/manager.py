@@ -17,7 +17,7 @@ from runner.config.watches import Engine, Watch, uses_children
 from runner.control.plan import Bounds, Defaults
 from runner.control.queue import WorkQueue
 from runner.control.reconciler import Reconciler
-from runner.control.sources import Following, OwnWrites, Watching, where_to_watch
+from runner.control.sources import OwnerWatch, OwnWrites, Watching, where_to_watch
 from runner.control.worker import Report, Workers
 from runner.errors import RunError
 from runner.execute.console import Console, LogEvents, log_events
@@ -156,7 +156,7 @@ class _Parts:
 
     async def serve(self) -> None:
         """Say when all is watched, and then keep the gauges true, for ever."""
-        await self._watching.settled()
+        await self._watching.has_synced()
         log.info("Ready", kinds=len(self._watches), proxy_port=self.proxy.port)
         while True:
             for gvk, depth in self._queue.depths().items():
@@ -207,8 +207,8 @@ class _Parts:
             self._watches[owner.gvk], kind, namespace, self._settings.namespaces, by_annotation=by_annotation
         )
         if place is not None:
-            following = Following(owner.gvk, bool(owner.namespace), not by_annotation, by_annotation)
-            self._watching.dependents((kind, place), following)
+            owner_watch = OwnerWatch(owner.gvk, bool(owner.namespace), not by_annotation, by_annotation)
+            self._watching.dependents((kind, place), owner_watch)
 
     def _trouble(self) -> str:
         """What keeps the operator from being ready; a forbidden kind does not, the others are served."""

@@ -13,7 +13,7 @@ from runner.config.watches import Watch
 from runner.control import status
 from runner.control.plan import Perform
 from runner.control.publish import FAILED, INVALID, UNMAPPED, Announcer, Decide, Writer
-from runner.control.request import Entry, Trigger
+from runner.control.request import Request, Trigger
 from runner.control.status import Fields, Moment, mapped, without
 from runner.errors import ApiError, NestedError, NotFoundError
 from runner.execute.run import Ending, Outcome
@@ -82,7 +82,7 @@ class Attempt:
     `body` is the object as it was read last before the run.
     """
 
-    entry: Entry
+    request: Request
     watch: Watch
     stopwatch: Stopwatch
     now: Callable[[], datetime]
@@ -92,7 +92,7 @@ class Attempt:
 
     @property
     def key(self) -> ObjectKey:
-        return self.entry.key
+        return self.request.key
 
     @property
     def moment(self) -> Moment:

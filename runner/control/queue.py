@@ -10,14 +10,14 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from runner.control.request import Entry, Kind, Priority, Trigger, Waiting
+from runner.control.request import Kind, Priority, Request, Trigger, Waiting
 from runner.control.timers import LONGEST, Agenda, Backoff, Clock
 from runner.objects import GroupVersionKind, ObjectKey
 
-__all__ = ["Depth", "Entry", "Priority", "Trigger", "WorkQueue"]
+__all__ = ["Depth", "Priority", "Request", "Trigger", "WorkQueue"]
 
 AGEING = 8
-"""Every so many-th entry taken is the one that has been due longest, so that nothing starves."""
+"""Every so many-th request taken is the one that has been due longest, so that nothing starves."""
 
 _PERIODIC = frozenset({Trigger.PERIOD})
 
@@ -32,7 +32,7 @@ class Depth:
 
 
 class WorkQueue:
-    """One entry per key; a key is never active twice; urgent ones first; a full kind never blocks another.
+    """One request per key; a key is never active twice; urgent ones first; a full kind never blocks another.
 
     `total` caps what is active at a time over all kinds, `caps` each kind; a kind without a cap has `total`.
     `clock` is an asyncio event loop, or a test's stand-in for one.
@@ -80,15 +80,15 @@ class WorkQueue:
             waiting.merge(trigger)
             self._place(waiting)
 
-    async def get(self) -> Entry | None:
-        """The next entry, once there is one and a slot for it; None when the queue was closed.
+    async def get(self) -> Request | None:
+        """The next request, once there is one and a slot for it; None when the queue was closed.
 
         The key stays active until `done`.
         """
         while not self._closed:
-            entry = self._take()
-            if entry is not None:
-                return entry
+            request = self._take()
+            if request is not None:
+                return request
             await self._something_new()
         return None
 
@@ -170,7 +170,7 @@ class WorkQueue:
     def _now_due(self, key: ObjectKey) -> None:
         self._place(self._waiting[key])
 
-    def _take(self) -> Entry | None:
+    def _take(self) -> Request | None:
         waiting = self._choose() if len(self._active) < self._total else None
         if waiting is None:
             return None
@@ -180,7 +180,7 @@ class WorkQueue:
         self._forget(waiting)
         self._active.add(waiting.key)
         self._taken += 1
-        return Entry(waiting.key, waiting.triggers, max(0.0, self._clock.time() - waiting.due))
+        return Request(waiting.key, waiting.triggers, max(0.0, self._clock.time() - waiting.due))
 
     def _choose(self) -> Waiting | None:
         free = [kind for kind in self._kinds.values() if kind.active < kind.cap]

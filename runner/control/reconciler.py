@@ -17,7 +17,7 @@ from runner.control import status
 from runner.control.attempt import Attempt, Closing, Result, Stages, Stopwatch, Verdict
 from runner.control.plan import AddFinalizer, Defaults, Occasion, Perform, Plan, Refuse, Skip, plan
 from runner.control.publish import INVALID, Announcer, Writer
-from runner.control.request import Entry
+from runner.control.request import Request
 from runner.errors import (
     ApiError,
     ConflictError,
@@ -78,22 +78,22 @@ class Reconciler:
         self._announcer = Announcer(recorder)
         self._closing = Closing(objects, self._writer, self._announcer)
 
-    async def reconcile(self, entry: Entry) -> Result:
+    async def reconcile(self, request: Request) -> Result:
         """Raises nothing but CancelledError, and that only after the final status was written."""
-        stopwatch = Stopwatch(self._clock.now, entry.waited)
-        attempt = Attempt(entry, self._watches[entry.key.gvk], stopwatch, self._now)
+        stopwatch = Stopwatch(self._clock.now, request.waited)
+        attempt = Attempt(request, self._watches[request.key.gvk], stopwatch, self._now)
         try:
             result = await self._unless_gone(attempt)
         except asyncio.CancelledError:
             self._report(attempt, Result(Verdict.CANCELLED))
             raise
         except OperatorError as error:
-            log.warning("reconcile failed", key=str(entry.key), error=str(error))
+            log.warning("reconcile failed", key=str(request.key), error=str(error))
             # Without a run, trying again costs one request, and whoever may mend it need not touch the object.
             transient = isinstance(error, KubeError) and (error.transient or attempt.outcome is None)
             result = Result(Verdict.FAILED, generation=attempt.generation, transient=transient)
         except Exception:
-            log.exception("reconcile failed unexpectedly", key=str(entry.key))
+            log.exception("reconcile failed unexpectedly", key=str(request.key))
             result = Result(Verdict.FAILED, generation=attempt.generation)
         self._report(attempt, result)
         return result
@@ -169,7 +169,7 @@ class Reconciler:
         return datetime.fromtimestamp(self._clock.wall(), UTC)
 
     def _plan(self, attempt: Attempt, body: Body) -> Plan:
-        occasion = Occasion(self._now(), attempt.entry.triggers, self._clock.uniform(-1.0, 1.0))
+        occasion = Occasion(self._now(), attempt.request.triggers, self._clock.uniform(-1.0, 1.0))
         return plan(body, attempt.watch, self._defaults(attempt.key.gvk), occasion)
 
     async def _say_running(self, attempt: Attempt, body: Json) -> Json:

@@ -60,8 +60,8 @@ def most_urgent(triggers: Iterable[Trigger]) -> Priority:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """What a worker takes from the queue; `waited` is in seconds since the entry was due."""
+class Request:
+    """What a worker takes from the queue; `waited` is in seconds since the request was due."""
 
     key: ObjectKey
     triggers: frozenset[Trigger]
@@ -76,7 +76,7 @@ class Entry:
 class Waiting:
     """What the queue knows of a key that is to be reconciled: since when it is (or from when it will be) due.
 
-    `order` counts entries as they became due, so that two that did at the same instant keep their order.
+    `order` counts requests as they became due, so that two that did at the same instant keep their order.
     """
 
     key: ObjectKey

@@ -40,7 +40,7 @@ class Enqueue:
 
 
 @dataclass(frozen=True, slots=True)
-class Following:
+class OwnerWatch:
     """A custom resource kind whose dependents are watched, and how these name their owner."""
 
     owner: GroupVersionKind
@@ -112,13 +112,13 @@ def _content_changed(old: ObjectMeta, new: ObjectMeta) -> bool:
 
 
 def of_dependent(
-    change: Change, following: Iterable[Following], own_write: OwnWrite = lambda _uid, _version: False
+    change: Change, owner_watches: Iterable[OwnerWatch], own_write: OwnWrite = lambda _uid, _version: False
 ) -> tuple[Enqueue, ...]:
     """The owners to reconcile because a dependent changed; owners named before and after the change count."""
     if not _dependent_matters(change, own_write):
         return ()
     metas = [meta for meta in (change.old, change.new) if meta is not None]
-    keys = {key: None for kind in following for meta in metas for key in _owners(meta, kind)}
+    keys = {key: None for kind in owner_watches for meta in metas for key in _owners(meta, kind)}
     return tuple(Enqueue(key, Trigger.DEPENDENT) for key in keys)
 
 
@@ -144,7 +144,7 @@ def _remembered(meta: ObjectMeta) -> tuple[object, ...]:
     return meta.generation, meta.labels, annotations, meta.owners, meta.finalizers, meta.deletion
 
 
-def _owners(meta: ObjectMeta, kind: Following) -> Iterator[ObjectKey]:
+def _owners(meta: ObjectMeta, kind: OwnerWatch) -> Iterator[ObjectKey]:
     if kind.by_reference:
         for ref in meta.owners:
             named = GroupVersionKind.of(ref.api_version, ref.kind)
@@ -154,7 +154,7 @@ def _owners(meta: ObjectMeta, kind: Following) -> Iterator[ObjectKey]:
         yield from _primary(dict(meta.annotations), kind)
 
 
-def _primary(annotations: dict[str, str], kind: Following) -> Iterator[ObjectKey]:
+def _primary(annotations: dict[str, str], kind: OwnerWatch) -> Iterator[ObjectKey]:
     group = f".{kind.owner.group}" if kind.owner.group else ""
     if annotations.get(PRIMARY_TYPE) != kind.owner.kind + group:
         return
@@ -186,7 +186,7 @@ class _Watched:
     reflector: Reflector
     ticking: asyncio.Task[None]
     watch: Watch | None = None
-    following: dict[GroupVersionKind, Following] = field(default_factory=dict)
+    owner_watches: dict[GroupVersionKind, OwnerWatch] = field(default_factory=dict)
 
 
 class Watching:
@@ -214,13 +214,13 @@ class Watching:
         for namespace in namespaces:
             self._at((watch.gvk, namespace)).watch = watch
 
-    def dependents(self, place: Place, following: Following) -> None:
+    def dependents(self, place: Place, owner_watch: OwnerWatch) -> None:
         """Watch a kind because custom resources of another own objects of it."""
-        known = self._at(place).following
-        before = known.get(following.owner)
-        known[following.owner] = following if before is None else _joined(before, following)
+        known = self._at(place).owner_watches
+        before = known.get(owner_watch.owner)
+        known[owner_watch.owner] = owner_watch if before is None else _joined(before, owner_watch)
         if before is None:
-            log.info("Watching dependents", gvk=str(place[0]), owner=str(following.owner), namespace=place[1])
+            log.info("Watching dependents", gvk=str(place[0]), owner=str(owner_watch.owner), namespace=place[1])
 
     def unready(self) -> list[GroupVersionKind]:
         """The custom resource kinds that are absent, or that nobody has been able to list so far."""
@@ -232,10 +232,10 @@ class Watching:
         for place, entry in self._watched.items():
             yield place, entry.reflector.restarts
 
-    async def settled(self) -> None:
+    async def has_synced(self) -> None:
         """Return once every custom resource kind is listed, or known to be absent or forbidden."""
         waiting = [entry.reflector for entry in self._watched.values() if entry.watch is not None]
-        await asyncio.gather(*(reflector.settled.wait() for reflector in waiting))
+        await asyncio.gather(*(reflector.known.wait() for reflector in waiting))
 
     async def stop(self) -> None:
         ticking = [*(entry.ticking for entry in self._watched.values()), *self._settling]
@@ -256,14 +256,14 @@ class Watching:
         if entry.watch is not None:
             self._enqueue(of_resource(change, entry.watch))
             self._on_resource(change)
-        if of_dependent(change, entry.following.values()):
+        if of_dependent(change, entry.owner_watches.values()):
             task = asyncio.create_task(self._dependent_changed(entry, change))
             self._settling.add(task)
             task.add_done_callback(self._settling.discard)
 
     async def _dependent_changed(self, entry: _Watched, change: Change) -> None:
         await self._own_writes.settle()
-        for enqueue in of_dependent(change, entry.following.values(), self._own_writes.made):
+        for enqueue in of_dependent(change, entry.owner_watches.values(), self._own_writes.made):
             self._enqueue(enqueue)
 
     def _enqueue(self, enqueue: Enqueue | None) -> None:
@@ -292,7 +292,7 @@ def where_to_watch(
     return namespace if namespace in namespaces else None
 
 
-def _joined(before: Following, new: Following) -> Following:
+def _joined(before: OwnerWatch, new: OwnerWatch) -> OwnerWatch:
     return replace(
         before,
         by_reference=before.by_reference or new.by_reference,

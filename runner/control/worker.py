@@ -12,7 +12,7 @@ import structlog
 from runner.config.watches import Watch
 from runner.control.attempt import Result, Stages, Verdict
 from runner.control.queue import WorkQueue
-from runner.control.request import Entry
+from runner.control.request import Request
 from runner.control.timers import LONGEST
 from runner.execute.run import Outcome
 from runner.kube.listwatch import Change
@@ -28,7 +28,7 @@ log = structlog.get_logger(__name__)
 class Workers:
     """`number` of them work until `stop`. `reconcile` raises nothing but CancelledError."""
 
-    def __init__(self, queue: WorkQueue, reconcile: Callable[[Entry], Awaitable[Result]], number: int) -> None:
+    def __init__(self, queue: WorkQueue, reconcile: Callable[[Request], Awaitable[Result]], number: int) -> None:
         self._queue = queue
         self._reconcile = reconcile
         self._number = number
@@ -58,13 +58,13 @@ class Workers:
             task.cancel()
 
     async def _work(self) -> None:
-        while (entry := await self._queue.get()) is not None:
+        while (request := await self._queue.get()) is not None:
             self._busy += 1
             try:
-                follow_up(self._queue, entry.key, await self._reconcile(entry))
+                follow_up(self._queue, request.key, await self._reconcile(request))
             finally:
                 self._busy -= 1
-                self._queue.done(entry.key)
+                self._queue.done(request.key)
 
 
 def follow_up(queue: WorkQueue, key: ObjectKey, result: Result) -> None:

@@ -47,7 +47,7 @@ class Phase(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Retry:
     """What to do next: the phase to show, seconds to wait, whether the resourceVersion is of no more use."""
 
     phase: Phase
@@ -55,7 +55,7 @@ class Verdict:
     relist: bool
 
 
-class Judge:
+class RetryPolicy:
     """Counts failures in a row and decides; one per reflector."""
 
     def __init__(self, clock: Clock) -> None:
@@ -69,16 +69,16 @@ class Judge:
         self._expired.reset()
         self._forbidden.reset()
 
-    def judge(self, error: Exception) -> Verdict:
+    def judge(self, error: Exception) -> Retry:
         if isinstance(error, KindAbsentError):
-            return Verdict(Phase.ABSENT, ABSENT_POLL, relist=True)
+            return Retry(Phase.ABSENT, ABSENT_POLL, relist=True)
         if isinstance(error, ForbiddenError):
-            return Verdict(Phase.FORBIDDEN, self._forbidden.next(), relist=False)
+            return Retry(Phase.FORBIDDEN, self._forbidden.next(), relist=False)
         if isinstance(error, GoneError):  # usual after an outage, whose long waits it must not inherit
-            return Verdict(Phase.WAITING, self._expired.next(), relist=True)
+            return Retry(Phase.WAITING, self._expired.next(), relist=True)
         asked = (error.retry_after or 0.0) if isinstance(error, ApiError) else 0.0
         delay = max(self._storm.next(), min(asked, MOST))
-        return Verdict(Phase.WAITING, delay, relist=self._must_list(error))
+        return Retry(Phase.WAITING, delay, relist=self._must_list(error))
 
     def _must_list(self, error: Exception) -> bool:
         if isinstance(error, ApiError) and not isinstance(error, NotFoundError):
@@ -119,7 +119,7 @@ class Reflector:
     """One kind's Store and the changes to it.
 
     `on_change` is called in the event loop, in the order of the changes of each object; what it raises is
-    logged and changes nothing. `synced` is set by the first complete list, `settled` also by the knowledge
+    logged and changes nothing. `has_synced` is set by the first complete list, `known` also by the knowledge
     that there is nothing to list: the kind is absent, or forbidden. `restarts` counts watches and
     lists that ended in trouble.
     """
@@ -138,8 +138,8 @@ class Reflector:
         self.gvk = gvk
         self.namespace = namespace
         self.store = Store(gvk)
-        self.synced = asyncio.Event()
-        self.settled = asyncio.Event()
+        self.has_synced = asyncio.Event()
+        self.known = asyncio.Event()
         self.phase = Phase.STARTING
         self.restarts = 0
         self._client = client
@@ -147,7 +147,7 @@ class Reflector:
         self._on_change = on_change
         self._pace = pace or Pace()
         self._clock = clock
-        self._judge = Judge(clock)
+        self._retry_policy = RetryPolicy(clock)
         self._version = ""
         self._plural = ""
         self._verb = "list"
@@ -156,7 +156,7 @@ class Reflector:
     @property
     def ready(self) -> bool:
         """Whether the kind was listed and is served, or is forbidden, which nobody waits for."""
-        return self.phase is Phase.FORBIDDEN or (self.synced.is_set() and self.phase is not Phase.ABSENT)
+        return self.phase is Phase.FORBIDDEN or (self.has_synced.is_set() and self.phase is not Phase.ABSENT)
 
     async def run(self) -> None:
         """Runs until it is cancelled."""
@@ -176,7 +176,7 @@ class Reflector:
     async def _list(self, resource: Resource) -> None:
         self._verb = "list"
         seen: set[Name] = set()
-        listed, version = not self.synced.is_set(), ""
+        listed, version = not self.has_synced.is_set(), ""
         async with aclosing(pages(self._client, resource, self.namespace)) as found:
             async for page in found:
                 version = page.version
@@ -186,7 +186,7 @@ class Reflector:
                     self._tell(self.store.put(meta, listed=listed))
         self._tell(self.store.keep_only(seen))
         self._version = version
-        self.synced.set()
+        self.has_synced.set()
 
     async def _watch(self, resource: Resource) -> None:
         self._verb = "watch"
@@ -200,7 +200,7 @@ class Reflector:
             finally:
                 held = self._clock.now() - begun >= self._pace.steady
                 if held:
-                    self._judge.fine()
+                    self._retry_policy.fine()
         if not held:
             raise ShortWatchError("the watch was ended at once")
 
@@ -223,24 +223,24 @@ class Reflector:
             self._discovery.forget(self.gvk)  # it knows whether the kind is gone or the server confused
         if isinstance(error, KindAbsentError):
             self._tell(self.store.keep_only(set()))
-        verdict = self._judge.judge(error)
+        retry = self._retry_policy.judge(error)
         self.restarts += 1
-        if verdict.relist:
+        if retry.relist:
             self._version = ""
-        self._report(error, verdict)
-        return verdict.delay
+        self._report(error, retry)
+        return retry.delay
 
-    def _report(self, error: Exception, verdict: Verdict) -> None:
+    def _report(self, error: Exception, retry: Retry) -> None:
         if not isinstance(error, KubeError):
             self._log.error("the reflector failed, it begins anew", exc_info=error)
         todo = advice(error, self.gvk, self._plural, self._verb, self.namespace)
         hint = {"todo": todo} if todo else {}
-        self._show(verdict.phase, error=str(error), **hint)
+        self._show(retry.phase, error=str(error), **hint)
 
     def _show(self, phase: Phase, **why: str) -> None:
         """Changes the phase; only a change is worth a line in the log."""
         if phase is not Phase.WAITING:
-            self.settled.set()
+            self.known.set()
         if phase is self.phase:
             return
         if phase is Phase.WATCHING:

@@ -34,7 +34,7 @@ LOOKED_AT = 4 * 1024 * 1024
 SMALL = 64 * 1024
 """Bodies of a known length up to this many bytes pass in one piece: that is cheaper than a stream."""
 HEADER_LINE = 1024 * 1024
-WEATHER = (KubeError, aiohttp.ClientError, OSError)
+UNANSWERED = (KubeError, aiohttp.ClientError, OSError)
 
 
 class Proxy:
@@ -135,7 +135,7 @@ class Proxy:
             return await self._forward(request, target, grant)
         except BodyError as error:
             return forward.status_response(400, "BadRequest", str(error))
-        except WEATHER as error:
+        except UNANSWERED as error:
             log.warning(
                 "request of a run not answered", method=request.method, path=request.path, error=str(error)
             )

@@ -109,7 +109,7 @@ async def test_lists_in_pages_and_watches_metadata_only_from_where_the_list_ende
         await eventually(lambda: scene.server.count("watch"))
         first, second = scene.server.seen("get", THINGS)
         watch = scene.server.seen("watch")[0]
-    assert reflector.synced.is_set()
+    assert reflector.has_synced.is_set()
     assert [meta.name for meta in reflector.store] == ["a", "b"]
     assert all(change.listed for change in scene.changes)
     assert (first.query["limit"], second.query["continue"]) == ("500", "next")
@@ -309,7 +309,7 @@ async def test_an_absent_kind_is_noticed_when_it_comes(scene: Scene) -> None:
     with capture_logs() as logs:
         async with running(reflector := scene.reflector()):
             await eventually(lambda: reflector.phase is Phase.ABSENT)
-            assert not reflector.synced.is_set()
+            assert not reflector.has_synced.is_set()
             await scene.until_told((What.ADDED, "a"))
             await eventually(lambda: reflector.phase is Phase.WATCHING)
     assert scene.time.slept == [10.0, 10.0]

@@ -28,7 +28,7 @@ class Case:
     names what must be there (`kubernetes`, `http`); `volatile` are keys whose values differ from run to run by
     their nature; `unordered` says that the order of events is left to chance, by stock Ansible too; `covered` says
     what the warm engine makes of it: `warm`, `plugin` (warm, but the real plugin starts the module) or `cold`;
-    `only` is the one line of ansible-core that it is for, if any.
+    `only` is the one release of ansible-core that it is for, if any.
     """
 
     name: str
@@ -52,11 +52,11 @@ class Case:
 
 
 LINE = ".".join(version("ansible-core").split(".")[:2])
-"""The line of ansible-core that is installed: what a case says under `lines` of this line goes before the rest."""
+"""The release of ansible-core that is installed: what a case says under `lines` of this line goes before the rest."""
 
 
 def names(directory: Path = CASES) -> list[str]:
-    """The cases there are for the line of ansible-core that is installed, in order."""
+    """The cases there are for the release of ansible-core that is installed, in order."""
     found = sorted(path.parent.name for path in directory.glob(f"*/{METADATA}"))
     return [name for name in found if read(name, directory=directory).only in ("", LINE)]
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from runner.control.queue import AGEING, Depth, Entry, Priority, Trigger, WorkQueue
+from runner.control.queue import AGEING, Depth, Priority, Request, Trigger, WorkQueue
 from runner.control.timers import LONGEST, Backoff
 from runner.objects import GroupVersionKind, ObjectKey
 from tests.fixtures.clock import FakeClock
@@ -39,7 +39,7 @@ def make(clock: FakeClock, total: int = 100, **caps: int) -> WorkQueue:
     )
 
 
-async def take(queue: WorkQueue) -> Entry:
+async def take(queue: WorkQueue) -> Request:
     entry = await asyncio.wait_for(queue.get(), 1)
     assert entry is not None
     return entry

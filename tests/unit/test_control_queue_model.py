@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from runner.control.queue import AGEING, Entry, Trigger, WorkQueue
+from runner.control.queue import AGEING, Request, Trigger, WorkQueue
 from runner.control.timers import Backoff
 from runner.objects import GroupVersionKind, ObjectKey
 from tests.fixtures.clock import FakeClock
@@ -20,13 +20,13 @@ keys = st.sampled_from(KEYS)
 delays = st.sampled_from([0.0, 1.0, 5.0, 60.0])
 
 
-def take_at_once(queue: WorkQueue) -> Entry | None:
+def take_at_once(queue: WorkQueue) -> Request | None:
     """What `get` answers without waiting; None where it would wait."""
     getter = queue.get()
     try:
         getter.send(None)
     except StopIteration as answer:
-        entry: Entry | None = answer.value
+        entry: Request | None = answer.value
         return entry
     except RuntimeError:  # it asks for the event loop, so that it can wait: there is none here
         return None
@@ -91,7 +91,7 @@ class QueueMachine(RuleBasedStateMachine):
         del self.waiting[entry.key]
         self.active.add(entry.key)
 
-    def note_overtaking(self, entry: Entry, eligible: list[ObjectKey]) -> None:
+    def note_overtaking(self, entry: Request, eligible: list[ObjectKey]) -> None:
         best = min(min(t.priority for t in self.waiting[key][1]) for key in eligible)
         if entry.priority > best:
             assert self.queue._taken % AGEING == 0

@@ -17,7 +17,7 @@ from runner.config.watches import Content, Finalizer, Requirement, Selector, Wat
 from runner.control.attempt import Result, Stages, Verdict
 from runner.control.plan import PERIOD, VERBOSITY, Defaults
 from runner.control.reconciler import Reconciler
-from runner.control.request import Entry, Trigger
+from runner.control.request import Request, Trigger
 from runner.control.status import LONGEST_MESSAGE
 from runner.errors import (
     ApiError,
@@ -108,7 +108,7 @@ class Scene:
             self.open_grants -= 1
 
     async def reconcile(self, *triggers: Trigger) -> Result:
-        return await self.reconciler.reconcile(Entry(KEY, frozenset(triggers or {Trigger.CREATED}), 1.5))
+        return await self.reconciler.reconcile(Request(KEY, frozenset(triggers or {Trigger.CREATED}), 1.5))
 
     def answer(self, answer: Outcome | Callable[[Run], Awaitable[Outcome]]) -> None:
         self.executor.answer = answer

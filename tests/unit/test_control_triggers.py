@@ -10,7 +10,7 @@ import pytest
 
 from runner.config.watches import Content, Finalizer, Requirement, Selector, Watch
 from runner.control.request import Priority, Trigger
-from runner.control.sources import PRIMARY, PRIMARY_TYPE, Following, of_dependent, of_resource
+from runner.control.sources import PRIMARY, PRIMARY_TYPE, OwnerWatch, of_dependent, of_resource
 from runner.kube.listwatch import Change, What
 from runner.objects import GroupVersionKind, ObjectKey, ObjectMeta, OwnerRef
 
@@ -132,11 +132,11 @@ def test_a_deletion_goes_before_a_change_and_a_change_before_the_backlog() -> No
 
 
 CHILD = replace(META, name="child", owners=(OwnerRef("fruit.example.com/v1", "Apple", "a", "u9"),))
-BY_REFERENCE = Following(APPLE, namespaced=True)
-BY_ANNOTATION = Following(APPLE, namespaced=True, by_reference=False, by_annotation=True)
+BY_REFERENCE = OwnerWatch(APPLE, namespaced=True)
+BY_ANNOTATION = OwnerWatch(APPLE, namespaced=True, by_reference=False, by_annotation=True)
 
 
-def owners(change: Change, *following: Following) -> list[ObjectKey]:
+def owners(change: Change, *following: OwnerWatch) -> list[ObjectKey]:
     return [enqueue.key for enqueue in of_dependent(change, following or (BY_REFERENCE,))]
 
 
@@ -180,7 +180,7 @@ def test_an_owner_of_another_group_is_not_ours(api_version: str) -> None:
 
 
 def test_a_cluster_scoped_owner_has_no_namespace() -> None:
-    assert owners(edited(CHILD, generation=2), Following(APPLE, namespaced=False)) == [ObjectKey(APPLE, "", "a")]
+    assert owners(edited(CHILD, generation=2), OwnerWatch(APPLE, namespaced=False)) == [ObjectKey(APPLE, "", "a")]
 
 
 def test_both_the_owner_before_and_after_a_change_are_reconciled() -> None:

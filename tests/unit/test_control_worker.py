@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from runner.control.attempt import Result, Verdict
-from runner.control.queue import Entry, Trigger, WorkQueue
+from runner.control.queue import Request, Trigger, WorkQueue
 from runner.control.timers import Backoff
 from runner.control.worker import LONGEST_TRANSIENT, Workers, follow_up
 from runner.objects import GroupVersionKind, ObjectKey
@@ -31,11 +31,11 @@ class Bench:
         self.release = asyncio.Event()
         self.release.set()
         self.result = Result(Verdict.SUCCEEDED)
-        self.started: list[Entry] = []
+        self.started: list[Request] = []
         self.ended: list[str] = []
         self.workers = Workers(self.queue, self.reconcile, 2)
 
-    async def reconcile(self, entry: Entry) -> Result:
+    async def reconcile(self, entry: Request) -> Result:
         self.started.append(entry)
         try:
             await self.release.wait()

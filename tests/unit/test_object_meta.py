@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.control.sources import Following, of_dependent, of_resource
+from runner.control.sources import OwnerWatch, of_dependent, of_resource
 from runner.kube.listwatch import Change, What
 from runner.objects import (
     GroupVersionKind,
@@ -169,7 +169,7 @@ def test_whatever_metadata_holds_it_is_read_and_every_event_about_it_is_handled(
     old, new = parse_meta({"metadata": before}), parse_meta({"metadata": after})
     assert generation_of({"metadata": after}) == new.generation
     assert _plain(new)
-    following = Following(GroupVersionKind("", "", ""), namespaced=False, by_annotation=True)
+    following = OwnerWatch(GroupVersionKind("", "", ""), namespaced=False, by_annotation=True)
     for change in (Change(What.ADDED, WATCH.gvk, None, new), Change(What.UPDATED, WATCH.gvk, old, new)):
         enqueued = [*of_dependent(change, [following]), of_resource(change, WATCH)]
         assert all(is_name(enqueue.key.name) for enqueue in enqueued if enqueue is not None)

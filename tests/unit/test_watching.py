@@ -11,14 +11,14 @@ import pytest
 
 from runner.config.watches import Content, Watch
 from runner.control.queue import WorkQueue
-from runner.control.request import Entry, Trigger
-from runner.control.sources import Following, OwnWrites, Watching, where_to_watch
+from runner.control.request import Request, Trigger
+from runner.control.sources import OwnerWatch, OwnWrites, Watching, where_to_watch
 from runner.kube.listwatch import Change, What
 from runner.objects import GroupVersionKind, ObjectKey, ObjectMeta, OwnerRef, parse_meta
 
 THING = GroupVersionKind("example.com", "v1", "Thing")
 MAP = GroupVersionKind("", "v1", "ConfigMap")
-FOLLOWING = Following(THING, namespaced=True)
+FOLLOWING = OwnerWatch(THING, namespaced=True)
 
 
 class StillReflector:
@@ -28,7 +28,7 @@ class StillReflector:
         self.tell = on_change
         self.ready = True
         self.restarts = 3
-        self.settled = asyncio.Event()
+        self.known = asyncio.Event()
         self.running = False
 
     async def run(self) -> None:
@@ -53,7 +53,7 @@ class Scene:
             self.told.append,
         )
 
-    async def entry(self) -> Entry:
+    async def entry(self) -> Request:
         async with asyncio.timeout(5):
             entry = await self.queue.get()
         assert entry is not None
@@ -135,19 +135,19 @@ async def test_whether_a_write_was_a_runs_own_is_asked_only_once_that_is_known(s
 
 async def test_one_reflector_serves_a_kind_that_is_both_resource_and_dependent(scene: Scene) -> None:
     scene.watching.resources(watch(), [""])
-    scene.watching.dependents((THING, ""), Following(MAP, namespaced=True))
-    scene.watching.dependents((THING, ""), Following(MAP, namespaced=True, by_annotation=True))
+    scene.watching.dependents((THING, ""), OwnerWatch(MAP, namespaced=True))
+    scene.watching.dependents((THING, ""), OwnerWatch(MAP, namespaced=True, by_annotation=True))
     assert list(scene.reflectors) == [(THING, "")]
 
 
 async def test_it_has_settled_when_every_custom_resource_kind_has(scene: Scene) -> None:
     scene.watching.resources(watch(), ["a", "b"])
     scene.watching.dependents((MAP, ""), FOLLOWING)
-    settled = asyncio.ensure_future(scene.watching.settled())
-    scene.reflectors[THING, "a"].settled.set()
+    settled = asyncio.ensure_future(scene.watching.has_synced())
+    scene.reflectors[THING, "a"].known.set()
     await asyncio.sleep(0)
     assert not settled.done()
-    scene.reflectors[THING, "b"].settled.set()
+    scene.reflectors[THING, "b"].known.set()
     async with asyncio.timeout(5):
         await settled
 

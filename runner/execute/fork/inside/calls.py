@@ -18,7 +18,7 @@ from ansible.utils.display import Display
 
 from . import shell, wire
 from .eligible import Found, Register, umask
-from .releases import Line, Packed, call_of, extended
+from .releases import Packed, Release, call_of, extended
 from .shell import Result, as_told_by_shell, shell_sets
 
 _KILLED = -9
@@ -119,8 +119,8 @@ class _Served:
 class Calls:
     """Puts itself between Ansible's action plugins and its local connection."""
 
-    def __init__(self, line: Line, register: Register, host: Host) -> None:
-        self._line = line
+    def __init__(self, release: Release, register: Register, host: Host) -> None:
+        self._release = release
         self._register = register
         self._host = host
         self._served: _Served | None = None
@@ -166,7 +166,7 @@ class Calls:
         if not path:
             return None
         utils = [entry for entry in module_utils_loader._get_paths(subdirs=False) if os.path.isdir(entry)]
-        found = self._register.find(path, utils, self._line.build)
+        found = self._register.find(path, utils, self._release.build)
         return _Served(path, found) if found.name else None
 
     def _is_pipelined(self, action: Any, module_style: str, wrap_async: bool = False) -> bool:
@@ -178,14 +178,14 @@ class Calls:
         call = call_of(arguments, named)
         if self._served is None or self._served.path != call["module_path"] or extended(call):
             return self._stock_modify(*arguments, **named)
-        packed = self._line.pack(call)
+        packed = self._release.pack(call)
         self._served = replace(
             self._served,
             packed=packed,
             mark=_MARK + os.urandom(8).hex().encode(),
-            payload=lambda: self._line.data(self._stock_modify(*arguments, **named)),
+            payload=lambda: self._release.data(self._stock_modify(*arguments, **named)),
         )
-        return self._line.answer(self._served.mark, packed)
+        return self._release.answer(self._served.mark, packed)
 
     def _exec_command(
         self,

@@ -16,8 +16,16 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 
 from . import wire
-from .process import leave
-from .supervisor import GIVEN_UP, adopt, descendants, let_go_of_output, none_left, note_left, stay_until_none_left
+from .process import exit_after
+from .supervisor import (
+    GIVEN_UP,
+    adopt,
+    all_exited,
+    descendants,
+    let_go_of_output,
+    note_left,
+    stay_until_all_exited,
+)
 
 _PAUSES = ((0.2, 5), (GIVEN_UP, 50))
 _LONG_PAUSE = 1000
@@ -193,7 +201,7 @@ class Children:
                     wire.close(descriptors)  # they will be sent
                     self._forget()
                     forget()
-                    leave(lambda: _live(self._serve, theirs))
+                    exit_after(lambda: _live(self._serve, theirs))
             undo.callback(os.waitpid, pid, 0)  # its line has ended then, and so will it
             undo.callback(ours.close)
             pidfd = os.pidfd_open(pid)
@@ -248,9 +256,9 @@ def _live(serve: Serve, line: socket.socket) -> int:
     while request := wire.receive(line):
         message, descriptors = request
         tell = serve(message, descriptors, line.fileno())
-        if not none_left():
+        if not all_exited():
             tell()
-            stay_until_none_left(descriptors[0])
+            stay_until_all_exited(descriptors[0])
             break
         os.close(descriptors[0])
         with suppress(OSError):  # whoever has forked us is gone, which the run is not to be told

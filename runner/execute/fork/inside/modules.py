@@ -37,7 +37,7 @@ OF_WRAPPER = (
     "ansible.module_utils._internal._json._profiles._module_legacy_c2m",
     "ansible.module_utils._internal._json._profiles._module_legacy_m2c",
 )
-"""What runs a module; all but the first are not in every line of ansible-core."""
+"""What runs a module; all but the first are not in every release of ansible-core."""
 
 
 class Modules:

@@ -19,7 +19,7 @@ from . import inline, patches, preload, wire
 from .calls import Calls, Host
 from .eligible import Register, changed
 from .process import exit_code, flush, heed_signals
-from .releases import Line, line
+from .releases import Release, release
 from .supervisor import GIVEN_UP, GRACE, be_killed_first, die_with, supervise
 
 _HOST_WITHIN = GRACE + GIVEN_UP + 1
@@ -33,7 +33,7 @@ class Plays:
         self.said = ""
         preload.preload()
         patches.wake_play_by_results()
-        self._line = line()
+        self._release = release()
         self._register = Register(os.path.dirname(ansible_file))
         self._files = preload.files()
 
@@ -42,7 +42,7 @@ class Plays:
 
     def _unfit(self) -> str:
         """Why no run may be forked from here, else an empty string."""
-        if self._line is None:
+        if self._release is None:
             return f"ansible-core {__version__} is not one that it knows"
         if self.said or preload.has_more_to_say():
             return f"Ansible has something to say when it starts, to every run: {self.said.strip()}"
@@ -67,7 +67,7 @@ class Plays:
                 die_with(me)
                 be_killed_first()
                 wire.close([line, lock, lifeline, status])
-                _play(message, (output, parts), self._line, self._register, host)
+                _play(message, (output, parts), self._release, self._register, host)
             wire.close([output, parts])
             code = supervise(child, lifeline, message["until"], ending=lambda: host.shutdown(socket.SHUT_WR))
             _wait_for_host(host, message["host"])
@@ -91,7 +91,11 @@ def _wait_for_host(host: socket.socket, pid: int) -> None:
 
 
 def _play(
-    message: wire.Message, outputs: tuple[int, int], line: Line | None, register: Register, host: socket.socket
+    message: wire.Message,
+    outputs: tuple[int, int],
+    release: Release | None,
+    register: Register,
+    host: socket.socket,
 ) -> NoReturn:
     """Be ansible-playbook: as a Python that was started for it, up to its exit."""
     code = 250
@@ -99,8 +103,8 @@ def _play(
         heed_signals()
         _become(message, outputs[0])
         patches.send_events_to(outputs[1])
-        if line is not None:
-            Calls(line, register, Host(host)).install()
+        if release is not None:
+            Calls(release, register, Host(host)).install()
             inline.install()
         _die_with_us()
         PlaybookCLI.cli_executor(message["command"])

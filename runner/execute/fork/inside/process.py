@@ -18,7 +18,7 @@ def heed_signals() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def leave(work: Callable[[], int]) -> NoReturn:
+def exit_after(work: Callable[[], int]) -> NoReturn:
     """Exit with what `work` returns, without running anything that belongs to the process we were forked from."""
     code = 1
     try:

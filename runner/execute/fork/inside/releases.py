@@ -1,4 +1,4 @@
-"""What differs between the lines of ansible-core in how a module is packed: all that is private and used of it."""
+"""What differs between releases of ansible-core in how a module is packed: all that is private and used of it."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Packed:
     open_files: int
 
 
-class Line(Protocol):
-    """One line of ansible-core."""
+class Release(Protocol):
+    """One release of ansible-core."""
 
     def build(self, path: str, archive: zipfile.ZipFile) -> str:
         """Write the payload of a module; its full name, empty if it has none or is no new-style Python module."""
@@ -51,14 +51,14 @@ class Line(Protocol):
         ...
 
 
-def line() -> Line | None:
+def release() -> Release | None:
     """That of the ansible-core that is installed; None for one that nobody has looked at."""
-    known: dict[str, Callable[[], Line]] = {"2.18": _Line218, "2.19": _Line219}
+    known: dict[str, Callable[[], Release]] = {"2.18": _Release218, "2.19": _Release219}
     make = known.get(".".join(VERSION.split(".")[:2]))
     return make() if make else None
 
 
-class _Line218:
+class _Release218:
     def build(self, path: str, archive: zipfile.ZipFile) -> str:
         data, name = _python(path)
         if not name:
@@ -86,7 +86,7 @@ class _Line218:
         return bytes(answer[0])
 
 
-class _Line219:
+class _Release219:
     def build(self, path: str, archive: zipfile.ZipFile) -> str:
         from ansible._internal._datatag._tags import Origin
 

@@ -60,7 +60,7 @@ def main(lifeline: int, lock: int, until: float, command: list[str]) -> int:
     child = _start(command)
     let_go_of_output()
     code = supervise(child, lifeline, until)
-    if not none_left():
+    if not all_exited():
         _keep_locked(lock)
     return code
 
@@ -81,7 +81,7 @@ def supervise(child: int, lifeline: int, until: float, ending: Callable[[], None
     if ending:
         ending()
     code = _code_of(child)
-    if code is not None and none_left():
+    if code is not None and all_exited():
         return code
     ended = end_all(child)
     return ended if code is None else code
@@ -164,14 +164,14 @@ def _exit_code(status: int) -> int:
 def end_all(child: int) -> int:
     """End every descendant that can be ended; the code of `child`, if it was among them."""
     code = _reap(child, 0)
-    if none_left():
+    if all_exited():
         return code
     begun = time.monotonic()
     _signal_all(_SIGTERM)
     pause = 0.002
     while (passed := time.monotonic() - begun) < GRACE + GIVEN_UP:
         code = _reap(child, code)
-        if none_left():
+        if all_exited():
             break
         if passed > GRACE:
             _signal_all(_SIGKILL)
@@ -190,10 +190,10 @@ def _keep_locked(lock: int) -> None:
         os._exit(0)
 
 
-def stay_until_none_left(lock: int) -> None:
+def stay_until_all_exited(lock: int) -> None:
     """Keep the lock while something lives below us that could not be ended."""
     note_left(lock, descendants())
-    while not none_left():
+    while not all_exited():
         time.sleep(_LONGEST_NAP)
 
 
@@ -219,7 +219,7 @@ def _reap(child: int, code: int) -> int:
             code = _exit_code(status)
 
 
-def none_left() -> bool:
+def all_exited() -> bool:
     """Whether no descendant lives: an orphan becomes our child, so no child means none. Reaps what has ended."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
