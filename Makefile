@@ -39,7 +39,7 @@ check: $(READY)  ## Format, lint, types, import contracts and the roles
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/ansible-lint -q
 
 .PHONY: test
-test: check  ## The tests, with a real Kubernetes API and real Ansible; parity, corpus and image have targets of their own
+test: check  ## All tests, with a real Kubernetes API and real Ansible, parity and corpus included; a quarter of an hour
 	$(BIN)/pytest -n $(WORKERS) --dist loadscope
 
 .PHONY: corpus
