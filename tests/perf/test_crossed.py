@@ -21,5 +21,5 @@ def test_a_warm_reconcile_crosses_a_bounded_number_of_modules(tmp_path: Path) ->
         "execute/executor.py",
         "serve/proxy.py",
     } <= modules  # it was traced in the operator
-    assert {"execute/fork/inside/plays.py", "execute/fork/inside/modulehost.py"} <= modules  # and in what it forks
+    assert {"execute/fork/inside/plays.py", "execute/fork/inside/modules.py"} <= modules  # and in what it forks
     assert len(modules) <= MOST, sorted(modules)

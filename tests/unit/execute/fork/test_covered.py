@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from runner.execute.fork import engine
+from runner.execute.fork.inside.releases import unknown
 
 PLAYBOOK = str(Path(sys.executable).with_name("ansible-playbook"))
 
@@ -19,8 +20,8 @@ def test_a_plain_run_is_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("version", "known"), [("2.18.9", True), ("2.19.0", True), ("2.20.1", False), ("2.2.0", False)]
 )
-def test_only_lines_of_ansible_core_that_were_looked_at_are(version: str, known: bool) -> None:
-    assert (engine.unknown(version) == "") is known
+def test_only_releases_of_ansible_core_that_were_looked_at_are(version: str, known: bool) -> None:
+    assert (unknown(version) == "") is known
 
 
 def test_another_ansible_is_not(tmp_path: Path) -> None:
