@@ -53,9 +53,9 @@ TRIGGERS = (
     Row("4.1-annotations-watched", "but with watchAnnotationsChanges it does", "triggers", lambda f: f["annotations watched"], 2),
     Row("4.1-selector", "a CR that the selector does not match does not run", "triggers", lambda f: f["unselected"], 0),
     Row("4.1-selector-later", "a label that makes it match runs it", "triggers", lambda f: f["selected later"], 1, mended=True),
-    Row("4.1-selector-timers", "dependents and timers ask the selector, too", reason="tests/unit/test_control_plan.py"),
+    Row("4.1-selector-timers", "dependents and timers ask the selector, too", reason="tests/unit/control/test_plan.py"),
     Row("4.1-selector-spec", "a spec change of one that does not match does not run", "triggers", lambda f: f["unselected spec"], 0),
-    Row("4.1-generation-0", "a kind without generation runs at every update", reason="core kinds only; tests/unit/test_control_triggers.py"),
+    Row("4.1-generation-0", "a kind without generation runs at every update", reason="core kinds only; tests/unit/control/test_triggers.py"),
     Row("4.1-workers", "<workers> runs of a kind go on at a time", "triggers", lambda f: f["pair met"], [True, True]),
     Row("4.1-workers-one", "one with MAX_CONCURRENT_RECONCILES_<KIND>_<GROUP>=1", "triggers", lambda f: f["single met"], [False, False]),
     Row("4.1-workers-deprecated", "WORKER_<KIND>_<GROUP> counts where the other is not set", "triggers", lambda f: f["worker met"], [True, True]),
@@ -128,12 +128,12 @@ FAILURES = (
     Row("4.4-no-log", "no_log hides the message", "status", lambda f: failure(f, "hidden"), ("True", "unknown playbook failure")),
     Row("4.4-any-host", "every host counts, the messages in order", "status", lambda f: sorted(str(failure(f, "others")[1]).splitlines()), ["first failed", "second failed"]),
     Row("4.4-long", "a result above 700000 characters has no message", reason="an artefact of the Go operator's transport"),
-    Row("4.4-async", "a failed async task is none by itself", reason="tests/unit/execute/test_outcome.py"),
+    Row("4.4-async", "a failed async task is none by itself", reason="tests/unit/execute/test_run.py"),
 )
 
 REQUEUE = (
     Row("4.5-requeue", "requeue_after sets the next run", reason="tests/integration/test_requeue_after.py"),
-    Row("4.5-requeue-bad", "a bad period is an error", reason="tests/integration/test_requeue_after.py, tests/unit/execute/test_outcome.py"),
+    Row("4.5-requeue-bad", "a bad period is an error", reason="tests/integration/test_requeue_after.py, tests/unit/execute/test_run.py"),
     Row("4.5-requeue-kept", "the run goes on, with its kubeconfig, and no other overlaps", reason="tests/integration/test_requeue_after.py"),
     Row("4.5-requeue-finalizer", "in a finalizer it only requeues", reason="tests/integration/test_requeue_after.py"),
 )
@@ -142,9 +142,9 @@ NEXT = (
     Row("4.6-success-period", "after a success the period decides", "triggers", lambda f: f["by annotation"] >= 3),
     Row("4.6-period-zero", "0 means never", "triggers", lambda f: f["annotated never"], 1),
     Row("4.6-backoff", "after a failure back-off decides, the period is ignored", "status", lambda f: f["failed retries"] >= 3),
-    Row("4.6-backoff-fast", "which begins in milliseconds", reason="a run takes longer: tests/unit/test_control_queue.py"),
+    Row("4.6-backoff-fast", "which begins in milliseconds", reason="a run takes longer: tests/unit/control/test_queue.py"),
     Row("4.6-terminated", "nothing after a CR is gone", "triggers", lambda f: f["terminated"], 1),
-    Row("4.6-not-found", "a CR that is gone is forgotten", reason="tests/unit/test_control_reconciler.py"),
+    Row("4.6-not-found", "a CR that is gone is forgotten", reason="tests/unit/control/test_reconciler.py"),
     Row("4.6-deleted-meanwhile", "a CR deleted during its run is finalized after it", "triggers", lambda f: f["deleted meanwhile"], [False, True]),
 )
 

@@ -93,8 +93,8 @@ INJECTION = (
     Row("5.2-off", "inject-owner-ref=false: no owner", "proxy", lambda f: (f["not injected answer"], owners(f, "not injected")), (201, [])),
     Row("5.2-off-watches", "and no watches of dependents", "proxy", lambda f: f["not injected runs"], 1),
     Row("5.2-discovery", "where discovery fails the request passes", reason="tests/contract/test_proxy_ownership.py"),
-    Row("5.2-no-body-namespace", "the body's namespace counts where the URL has none", reason="the API server has no such path: tests/unit/test_ownership.py"),
-    Row("5.2-duplicates", "an owner that is there already is not doubled", reason="the API server drops doubles itself: tests/unit/test_ownership.py"),
+    Row("5.2-no-body-namespace", "the body's namespace counts where the URL has none", reason="the API server has no such path: tests/unit/serve/test_ownership.py"),
+    Row("5.2-duplicates", "an owner that is there already is not doubled", reason="the API server drops doubles itself: tests/unit/serve/test_ownership.py"),
 )
 
 WATCHES = (
@@ -105,7 +105,7 @@ WATCHES = (
     Row("5.3-cluster-scoped", "nor cluster-scoped ones of a namespaced owner", "proxy", lambda f: f["narrow"], 0),
     Row("5.3-cluster-scoped-wanted", "but with watchClusterScopedResources", "proxy", lambda f: f["wide"]),
     Row("5.3-unknown-owner", "an owner kind that is not watched is no reason to refuse", reason="no run has one: tests/contract/test_proxy_ownership.py"),
-    Row("5.3-namespaces", "only in the watched namespaces", reason="tests/unit/test_watching.py"),
+    Row("5.3-namespaces", "only in the watched namespaces", reason="tests/unit/control/test_watching.py"),
     Row("5.3-retried", "a watch that could not start is tried again", reason="tests/contract/test_reflector.py"),
     Row("5.3-recovery", "a named GET after a restart watches them again", "proxy", lambda f: f["recovered"]),
 )

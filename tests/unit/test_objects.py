@@ -19,7 +19,7 @@ from runner.objects import (
     nested_deeper,
     parse_meta,
 )
-from tests.unit.test_control_triggers import WATCH
+from tests.unit.control.test_triggers import WATCH
 
 
 def entry(manager: str, time: str = "2026-01-01T00:00:00Z", **more: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[2] / "tools/build_image.sh"
+SCRIPT = Path(__file__).parents[3] / "tools/build_image.sh"
 DIGEST = f"python:3.12-slim-bookworm@sha256:{'0a' * 32}"
 SNAPSHOT = "20250520T000000Z"
 

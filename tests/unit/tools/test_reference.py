@@ -11,7 +11,7 @@ from runner.config.settings import VARIABLES
 from runner.config.watches import WATCH_FIELDS
 from tools.reference import page
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SOURCE = "\n".join(path.read_text() for path in (ROOT / "runner").rglob("*.py") if path.name != "environment.py")
 
 

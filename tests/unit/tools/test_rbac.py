@@ -11,7 +11,7 @@ import yaml
 
 from tools.rbac import READ, WRITE, Touch, cluster_role, guessed_plural, of_project, of_tasks, of_text, rules
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def tasks(text: str) -> list[Touch | str]:

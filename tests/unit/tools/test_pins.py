@@ -8,7 +8,7 @@ import pytest
 
 from tools.pins import RELEASES, pins_of
 
-REQUIREMENTS = Path(__file__).parents[2] / "requirements"
+REQUIREMENTS = Path(__file__).parents[3] / "requirements"
 
 
 def pins(name: str) -> dict[str, str]:
