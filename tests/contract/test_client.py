@@ -35,7 +35,7 @@ from runner.errors import (
 from runner.kube.client import Client
 from runner.kube.credentials import Credentials, find_login
 from tests.fixtures.apiserver import ApiServer, Drop, Reply, Stream, failure, serving
-from tests.fixtures.kubeclock import FakeClock
+from tests.fixtures.clock import FakeClock
 
 SECRET = "s3cr3t-t0ken"
 PATH = "/api/v1/namespaces/ns/configmaps/a"
@@ -206,7 +206,7 @@ async def test_a_refused_token_is_read_again_once(server: ApiServer, time: FakeC
     server.on("put", PATH, Reply({}))
     async with connected(server.kubeconfig(tmp_path / "c", user={"tokenFile": "token"}), time) as client:
         (tmp_path / "token").write_text("new\n")
-        time.time += 10
+        time.advance(10)
         await client.request("PUT", PATH, body={})
     assert [asked.headers["Authorization"] for asked in server.asked] == ["Bearer old", "Bearer new"]
 
@@ -215,7 +215,7 @@ async def test_a_token_that_stays_refused_is_not_tried_again(
     server: ApiServer, client: Client, time: FakeClock
 ) -> None:
     server.tokens = {"another"}
-    time.time += 10
+    time.advance(10)
     with pytest.raises(UnauthorizedError):
         await client.request("GET", PATH)
     assert server.count("get") == 1
@@ -225,12 +225,12 @@ async def test_many_refusals_read_the_credentials_once(server: ApiServer, time: 
     found, readings = find_login(str(server.kubeconfig(tmp_path / "c", user={"token": SECRET}))), []
 
     def login() -> Credentials:
-        readings.append(time.time)
+        readings.append(time.now)
         return found()
 
     server.tokens = {"another"}
     client = await Client.connect(login=login, clock=time.clock())
-    time.time += 10
+    time.advance(10)
     calls = (client.request("GET", PATH) for _ in range(10))
     outcomes = await asyncio.gather(*calls, return_exceptions=True)
     await client.close()
@@ -246,10 +246,10 @@ async def test_a_token_file_is_read_again_after_a_minute(
     async with connected(server.kubeconfig(tmp_path / "c", user={"tokenFile": str(token)}), time) as client:
         token.write_text("new")
         assert await client.auth_headers() == {"Authorization": "Bearer old"}
-        time.time += 61
+        time.advance(61)
         assert await client.auth_headers() == {"Authorization": "Bearer new"}
         token.unlink()
-        time.time += 61
+        time.advance(61)
         assert await client.auth_headers() == {"Authorization": "Bearer new"}
 
 

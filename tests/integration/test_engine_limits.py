@@ -16,10 +16,11 @@ from runner.config.watches import Engine
 from runner.errors import RunError, UnsureError
 from runner.execute.fork import pair
 from runner.execute.run import Ending
-from tests.fixtures.ansible_line import only_where_warm
+from tests.fixtures.ansible_release import only_where_warm
 from tests.fixtures.descriptors import no_more_than, open_descriptors
 from tests.fixtures.engine import children, of_runs
-from tests.fixtures.warm import PATIENCE, Warm, until
+from tests.fixtures.waiting import until
+from tests.fixtures.warm import PATIENCE, Warm
 
 pytestmark = only_where_warm
 

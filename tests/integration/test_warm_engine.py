@@ -16,9 +16,10 @@ import pytest
 from runner.config.watches import Engine
 from runner.errors import RunError
 from runner.execute.fork.inside.supervisor import descendants
-from tests.fixtures.ansible_line import only_where_warm
+from tests.fixtures.ansible_release import only_where_warm
 from tests.fixtures.engine import children, of_runs, waiting
-from tests.fixtures.warm import KEY, PATIENCE, Warm, until
+from tests.fixtures.waiting import until
+from tests.fixtures.warm import KEY, PATIENCE, Warm
 
 pytestmark = only_where_warm
 

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from bench.observer import wait_for
 from runner.dev import processes
 from runner.dev.processes import Process
 
@@ -27,9 +27,10 @@ def spawn(directory: Path, command: list[str]) -> Process:
 
 
 def wait_for_content(file: Path, content: str) -> None:
-    deadline = time.monotonic() + DEADLINE
-    while content not in (file.read_text() if file.exists() else ""):
-        assert time.monotonic() < deadline, f"{content!r} never came"
+    def came() -> bool:
+        return file.exists() and content in file.read_text()
+
+    wait_for(f"{content!r} in {file}", came, seconds=DEADLINE, every=0.01)
 
 
 def test_stat_line_is_read_whatever_the_program_is_called() -> None:

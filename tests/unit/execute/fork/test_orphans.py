@@ -6,12 +6,12 @@ import fcntl
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from bench.observer import wait_for
 from runner.execute.fork.inside import children as module
 from runner.execute.fork.inside.children import Orphans
 
@@ -70,11 +70,8 @@ def is_locked(path: Path) -> bool:
         return False
 
 
-def until(done: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not done():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+def wait_for_the_end_of(orphans: Orphans) -> None:
+    wait_for("the end of the orphans", lambda: orphans.look(set) is None, seconds=PATIENCE, every=0.005)
 
 
 def test_they_are_killed_and_the_lock_is_let_go_of_when_they_have_ended(
@@ -85,7 +82,7 @@ def test_they_are_killed_and_the_lock_is_let_go_of_when_they_have_ended(
     orphans.of_killed(lock(tmp_path / "lock"))
     assert orphans.look(set) is not None
     assert is_locked(tmp_path / "lock")
-    until(lambda: orphans.look(set) is None)
+    wait_for_the_end_of(orphans)
     assert not is_locked(tmp_path / "lock")
     assert processes.below() == []
 
@@ -139,7 +136,7 @@ def test_when_it_has_ended_after_all_the_lock_is_let_go_of(processes: Processes,
     pidfd = os.pidfd_open(processes.started[0].pid)
     signal.pidfd_send_signal(pidfd, signal.SIGKILL)
     os.close(pidfd)
-    until(lambda: orphans.look(set) is None)
+    wait_for_the_end_of(orphans)
     assert not is_locked(tmp_path / "lock")
 
 
@@ -157,5 +154,5 @@ def test_of_two_runs_that_were_killed_at_once_none_is_let_go_of_before_all_have_
         orphans.look(set)
     assert is_locked(tmp_path / "first")
     assert is_locked(tmp_path / "second")
-    until(lambda: orphans.look(set) is None)
+    wait_for_the_end_of(orphans)
     assert not is_locked(tmp_path / "second")
