@@ -1,4 +1,4 @@
-"""Credentials while the disk is stuck: reading them waits for nobody else's threads, and nobody waits long for it."""
+"""Credentials while the disk is stuck: reading them waits for nobody else's threads, and nobody waits long."""
 
 from __future__ import annotations
 

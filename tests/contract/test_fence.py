@@ -1,4 +1,4 @@
-"""Once the fence is shut nothing reaches the API server: not a request, not the rest of one, not an open stream."""
+"""Once the fence is shut nothing reaches the API server: no request, no rest of one, no open stream."""
 
 from __future__ import annotations
 

@@ -195,7 +195,7 @@ async def test_a_supervisor_that_does_not_answer_is_killed_with_what_it_has_star
 
 @pytest.mark.parametrize("how", [Engine.WARM, Engine.COLD])
 async def test_after_a_shortage_of_files_all_is_well_again(warm: Warm, how: Engine) -> None:
-    """However far a run has come with those that there were: it is told as a run error, and nothing is left of it."""
+    """However far a run has come with those that there were: it is a run error, and nothing is left of it."""
     await warm.run("- ping:", engine=how)
     await until(lambda: not of_runs(warm.executor.zygotes))
     before = open_descriptors()

@@ -418,7 +418,8 @@ from runner.objects import GroupVersionKind, ObjectKey
 from runner.config.watches import Content, Engine
 directory, playbook = map(Path, sys.argv[1:3])
 key = ObjectKey(GroupVersionKind("cache.example.com", "v1", "Memcached"), "default", "one")
-run = Run("killed", key, "uid", Content(playbook, is_role=False), {}, "kubeconfig text", engine=Engine(sys.argv[3]))
+content = Content(playbook, is_role=False)
+run = Run("killed", key, "uid", content, {}, "kubeconfig text", engine=Engine(sys.argv[3]))
 asyncio.run(Executor(directory).run(run, lambda *_: None))
 """
 

@@ -1,4 +1,4 @@
-"""Each process of the warm engine is killed, at each stage of a run: the resource converges, and nothing is done twice."""
+"""Each process of the warm engine is killed, at each stage of a run: it converges, and nothing is done twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two operators, one Lease: one acts; killed, frozen or stopped, the other takes over and the first writes nothing."""
+"""Two operators, one Lease: one acts; killed, frozen or stopped, it writes nothing, and the other takes over."""
 
 from __future__ import annotations
 

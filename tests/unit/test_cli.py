@@ -54,7 +54,8 @@ def test_version_is_one_line_of_facts(capsys: Capture) -> None:
     assert call("version") == 0
     line = capsys.readouterr().out
     assert re.fullmatch(
-        r'ansible-operator version: "v\d[^"]*", commit: "(?:[0-9a-f]{40}|unknown)", kubernetes version: "v1\.\d+\.\d+"'
+        r'ansible-operator version: "v\d[^"]*", commit: "(?:[0-9a-f]{40}|unknown)"'
+        r', kubernetes version: "v1\.\d+\.\d+"'
         r', python version: "3[^"]*", OS: "linux", ARCH: "\w+"(?:, ansible-(?:core|runner) version: "[^"]+"){2}\n',
         line,
     )
@@ -163,7 +164,9 @@ def test_completion_is_a_script_that_the_shell_can_read(shell: str, capsys: Capt
 def test_bash_completes_a_command(capsys: Capture) -> None:
     call("completion", "bash")
     script = capsys.readouterr().out
-    ask = "COMP_WORDS=(ansible-operator val); COMP_CWORD=1; $(complete -p ansible-operator | sed 's/.*-F \\(\\S*\\).*/\\1/') ansible-operator val; echo \"${COMPREPLY[@]}\""
+    words = "COMP_WORDS=(ansible-operator val); COMP_CWORD=1"
+    function = "$(complete -p ansible-operator | sed 's/.*-F \\(\\S*\\).*/\\1/')"
+    ask = f'{words}; {function} ansible-operator val; echo "${{COMPREPLY[@]}}"'
     done = subprocess.run(["bash", "-c", f"{script}\n{ask}"], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "validate"
 

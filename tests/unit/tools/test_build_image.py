@@ -1,4 +1,4 @@
-"""tools/build_image.sh before it builds: what it hands to the builder, and what it refuses to call the same again."""
+"""tools/build_image.sh before it builds: what it hands to the builder, and what it refuses to call the same."""
 
 from __future__ import annotations
 

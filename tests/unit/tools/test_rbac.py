@@ -34,7 +34,8 @@ def test_the_role_in_config_is_what_the_sample_operator_needs() -> None:
 def test_what_the_sample_operator_decides_at_run_time_is_told() -> None:
     _, unknown = of_project(ROOT)
     assert unknown == [
-        "playbooks/cibuild.yml: task 'Remove the Jobs of earlier specs': its definition is '{{ cibuild_superseded }}'"
+        "playbooks/cibuild.yml: task 'Remove the Jobs of earlier specs': "
+        "its definition is '{{ cibuild_superseded }}'"
     ]
 
 

@@ -32,7 +32,8 @@ def test_a_sound_project_has_no_findings(sound: Sound) -> None:
         ),
         (
             "- version: v1\n  kind: A\n  role: thing\n  status:\n    a: result.x",
-            "warning: watches.yaml:5: [0].status.a: result is always null: the keys of a run's result are stats and",
+            "warning: watches.yaml:5: [0].status.a: result is always null: "
+            "the keys of a run's result are stats and",
         ),
     ],
 )
