@@ -25,7 +25,7 @@ spec = importlib.util.spec_from_file_location(
     {_PACKAGE!r}, sys.argv[1] + '/__init__.py', submodule_search_locations=[sys.argv[1]]
 )
 sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-from {_PACKAGE}.start import start
+from {_PACKAGE}.server import start
 start(sys.argv[2], int(sys.argv[3]))
 """
 READY_WITHIN = 120.0

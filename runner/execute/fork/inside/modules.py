@@ -32,12 +32,11 @@ OF_COLLECTION = ("k8s", "k8s_info", "k8s_scale", "k8s_json_patch", "k8s_cluster_
 """All but `k8s_exec`, whose imports take 80 MB, and longer than everything else here together."""
 
 OF_WRAPPER = (
-    f"{__package__}.target",
     "ansible.module_utils._internal._ansiballz._loader",
     "ansible.module_utils._internal._json._profiles._module_legacy_c2m",
     "ansible.module_utils._internal._json._profiles._module_legacy_m2c",
 )
-"""What runs a module; all but the first are not in every release of ansible-core."""
+"""What runs a module; not in every release of ansible-core."""
 
 
 class Modules:
