@@ -115,7 +115,7 @@ async def test_requests_go_on_with_the_old_token_while_reading_is_stuck(
     assert disk.begun == 2
 
 
-async def test_what_was_stuck_and_comes_back_is_used(
+async def test_credentials_whose_reading_was_stuck_are_used_when_they_come_back(
     disk: Disk, time: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "GRACE", 0.01)

@@ -68,7 +68,7 @@ async def client(server: ApiServer, time: FakeClock, tmp_path: Path) -> AsyncIte
         yield client
 
 
-async def test_sends_the_token_and_says_who_it_is(server: ApiServer, client: Client) -> None:
+async def test_the_client_sends_its_token_and_says_who_it_is(server: ApiServer, client: Client) -> None:
     server.on("get", PATH, Reply({"kind": "ConfigMap"}))
     assert await client.request("GET", PATH, params={"a": "b"}) == {"kind": "ConfigMap"}
     asked = server.asked[0]
@@ -77,7 +77,7 @@ async def test_sends_the_token_and_says_who_it_is(server: ApiServer, client: Cli
     assert asked.query == {"a": "b"}
 
 
-async def test_headers_that_are_repeated_are_sent_repeated_and_its_own_credentials_alone(
+async def test_repeated_headers_are_sent_repeated_and_the_clients_own_credentials_alone(
     server: ApiServer, client: Client
 ) -> None:
     server.on("get", PATH, Reply({}))
@@ -166,19 +166,19 @@ async def test_a_write_is_never_tried_again(server: ApiServer, client: Client) -
     assert server.count("post") == 1
 
 
-async def test_no_answer_is_unreachable(server: ApiServer, client: Client) -> None:
+async def test_a_connection_that_is_dropped_is_an_unreachable_error(server: ApiServer, client: Client) -> None:
     server.on("post", PATH, Drop())
     with pytest.raises(UnreachableError, match=f"127.0.0.1:{server.port}"):
         await client.request("POST", PATH, body={})
 
 
-async def test_an_answer_that_is_cut_is_unreachable(server: ApiServer, client: Client) -> None:
+async def test_an_answer_that_is_cut_is_an_unreachable_error(server: ApiServer, client: Client) -> None:
     server.on("get", PATH, Stream(b'{"kind":', then="cut"))
     with pytest.raises(UnreachableError):
         await client.request("GET", PATH)
 
 
-async def test_a_silent_server_is_unreachable(server: ApiServer, client: Client) -> None:
+async def test_a_silent_server_is_an_unreachable_error(server: ApiServer, client: Client) -> None:
     server.on("get", PATH, Stream(then="hang"))
     with pytest.raises(UnreachableError, match="Timeout"):
         await client.request("GET", PATH, timeout=0.05, tries=1)
@@ -418,7 +418,7 @@ async def test_a_server_of_an_unknown_authority_is_not_spoken_to(
     assert secure.asked == []
 
 
-async def test_insecure_means_insecure(
+async def test_with_insecure_skip_tls_verify_any_server_is_spoken_to(
     secure: ApiServer, authority: Authority, time: FakeClock, tmp_path: Path
 ) -> None:
     config = secure.kubeconfig(

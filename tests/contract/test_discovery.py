@@ -55,7 +55,7 @@ async def test_a_resource_is_found_by_its_plural(scene: Scene) -> None:
     assert scene.server.count("get") == 1
 
 
-async def test_paths_follow_the_scope(scene: Scene) -> None:
+async def test_the_path_of_a_resource_follows_its_scope(scene: Scene) -> None:
     scene.server.on("get", "/api/v1", serves(("nodes", "Node"), namespaced=False))
     namespaced = await scene.discovery.resource(GVK)
     cluster = await scene.discovery.resource(GroupVersionKind("", "v1", "Node"))
@@ -79,7 +79,7 @@ async def test_an_absent_kind_is_asked_for_again_after_a_moment_only(scene: Scen
     assert scene.server.count("get") == 2
 
 
-async def test_what_is_forgotten_is_asked_for_again(scene: Scene) -> None:
+async def test_a_kind_that_was_forgotten_is_asked_for_again(scene: Scene) -> None:
     await scene.discovery.resource(GVK)
     scene.discovery.forget(GVK)
     await scene.discovery.resource(GVK)

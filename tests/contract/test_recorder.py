@@ -68,7 +68,7 @@ async def test_a_cluster_scoped_objects_event_lives_in_default(scene: Scene) -> 
     assert "namespace" not in scene.server.asked[0].body["involvedObject"]
 
 
-async def test_the_same_again_is_counted(scene: Scene) -> None:
+async def test_an_event_that_is_said_again_is_counted(scene: Scene) -> None:
     scene.say()
     await until(lambda: scene.server.count("post"))
     path = f"{EVENTS}/{scene.server.asked[0].body['metadata']['name']}"
@@ -82,7 +82,7 @@ async def test_the_same_again_is_counted(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("what", ["expired", "long ago"])
-async def test_the_same_is_said_anew_when_the_first_is_gone(scene: Scene, what: str) -> None:
+async def test_an_event_is_written_anew_when_the_one_before_is_gone(scene: Scene, what: str) -> None:
     scene.say()
     await until(lambda: scene.server.count("post"))
     if what == "long ago":

@@ -102,7 +102,7 @@ async def running(reflector: Reflector) -> AsyncIterator[None]:
             await task
 
 
-async def test_lists_in_pages_and_watches_metadata_only_from_where_the_list_ended(scene: Scene) -> None:
+async def test_a_kind_is_listed_in_pages_and_its_metadata_watched_from_where_the_list_ended(scene: Scene) -> None:
     scene.server.on(
         "get", THINGS, listing([thing("a")], "7", more="next"), listing([thing("b", 2)], "7"), failure(500)
     )
@@ -130,7 +130,7 @@ async def test_a_namespace_is_watched_alone(scene: Scene) -> None:
     await scene.until_told((What.ADDED, "a"))
 
 
-async def test_tells_additions_updates_and_deletions_with_the_old_and_the_new(scene: Scene) -> None:
+async def test_additions_updates_and_deletions_are_told_with_the_old_and_the_new(scene: Scene) -> None:
     scene.server.on("get", THINGS, listing([thing("a")]))
     scene.server.on(
         "watch",
@@ -171,7 +171,7 @@ async def test_a_deletion_in_a_410_gap_is_told(scene: Scene) -> None:
         )
 
 
-async def test_410_as_the_answer_to_a_watch_lists_anew(scene: Scene) -> None:
+async def test_a_410_as_the_answer_to_a_watch_leads_to_a_new_list(scene: Scene) -> None:
     scene.server.on("get", THINGS, listing([thing("a")]), listing([], "200"))
     scene.server.on("watch", THINGS, failure(410, "Expired"), Stream())
     async with running(scene.reflector()):
@@ -222,7 +222,9 @@ async def test_an_expired_list_begins_anew_and_forgets_nothing(scene: Scene) -> 
         "ended early", "HTTP 500", "HTTP 429", "HTTP 401", "HTTP 403",
     ],
 )  # fmt: skip
-async def test_trouble_is_survived(scene: Scene, trouble: Stream, resumes_from: str) -> None:
+async def test_a_watch_is_resumed_after_any_transient_error(
+    scene: Scene, trouble: Stream, resumes_from: str
+) -> None:
     scene.server.on("get", THINGS, listing([thing("a")], "100"), listing([thing("a")], "200"))
     scene.server.on("watch", THINGS, trouble, Stream(event("ADDED", thing("b", 300))))
     async with running(reflector := scene.reflector()):
@@ -257,7 +259,7 @@ async def test_a_server_that_asks_for_time_gets_it(scene: Scene) -> None:
     assert scene.time.slept == [17.0]
 
 
-async def test_watches_that_end_at_once_do_not_make_it_spin(scene: Scene) -> None:
+async def test_watches_that_end_at_once_do_not_make_the_reflector_spin(scene: Scene) -> None:
     scene.server.on("get", THINGS, listing([]))
     scene.server.on("watch", THINGS, Stream(then="end"))
     async with running(scene.reflector()):
@@ -268,7 +270,7 @@ async def test_watches_that_end_at_once_do_not_make_it_spin(scene: Scene) -> Non
     assert min(scene.time.slept) == 0.1
 
 
-async def test_a_list_that_always_works_before_a_watch_that_never_does_makes_it_no_hastier(scene: Scene) -> None:
+async def test_a_list_that_works_before_a_watch_that_never_does_resets_no_backoff(scene: Scene) -> None:
     scene.server.on("get", THINGS, listing([]))
     scene.server.on("watch", THINGS, failure(410, "Expired"))
     async with running(scene.reflector()):
@@ -284,7 +286,7 @@ async def test_a_version_that_expired_in_an_outage_is_replaced_without_delay(sce
     assert scene.time.slept == [0.1, 0.2, 0.4, 0.8, 0.1]
 
 
-async def test_a_watch_that_held_makes_the_next_trouble_the_first(scene: Scene) -> None:
+async def test_a_watch_that_held_resets_the_backoff(scene: Scene) -> None:
     scene.server.on("get", THINGS, listing([]))
     good = Stream(event("ADDED", thing("a", 101)), then="hang")
     scene.server.on("watch", THINGS, *[Stream(then="end")] * 5, good, Stream())

@@ -46,20 +46,20 @@ BLOCKED = ("time.sleep(60)", 0)
 
 @pytest.mark.parametrize("started", [QUICK], indirect=True)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_one_signal_lets_everything_end(started: subprocess.Popen[str], number: signal.Signals) -> None:
+def test_one_signal_lets_the_operator_end_in_order(started: subprocess.Popen[str], number: signal.Signals) -> None:
     started.send_signal(number)
     assert started.wait(20) == 0
 
 
 @pytest.mark.parametrize("started", [SLOW, BLOCKED], indirect=True, ids=["stopping", "with a loop that hangs"])
-def test_two_at_once_end_it_at_once(started: subprocess.Popen[str]) -> None:
+def test_two_signals_at_once_end_the_process_at_once(started: subprocess.Popen[str]) -> None:
     started.send_signal(signal.SIGTERM)
     started.send_signal(signal.SIGINT)
     assert started.wait(20) == 1
 
 
 @pytest.mark.parametrize("started", [SLOW], indirect=True)
-def test_the_same_signal_again_ends_it(started: subprocess.Popen[str]) -> None:
+def test_a_signal_that_comes_again_ends_the_process_at_once(started: subprocess.Popen[str]) -> None:
     assert started.stdout is not None
     started.send_signal(signal.SIGTERM)
     assert started.stdout.readline() == "stopping\n"

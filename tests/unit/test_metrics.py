@@ -19,7 +19,7 @@ def test_kinds_that_would_share_a_name_are_told_apart_by_their_group() -> None:
     }
 
 
-def test_the_queues_of_two_such_kinds_are_two_series() -> None:
+def test_the_queues_of_kinds_that_would_share_a_name_are_two_series() -> None:
     metrics = Metrics([ONE, OTHER])
     metrics.queue_depth(ONE, 1)
     metrics.queue_depth(OTHER, 2)

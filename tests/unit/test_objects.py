@@ -30,7 +30,7 @@ def body(**metadata: Any) -> dict[str, Any]:
     return {"metadata": {"name": "a", **metadata}}
 
 
-def test_every_field_is_read() -> None:
+def test_every_field_of_the_metadata_is_read() -> None:
     meta = parse_meta(
         body(
             namespace="ns",
@@ -57,7 +57,7 @@ def test_every_field_is_read() -> None:
     assert (meta.finalizers, meta.owners) == (("x/y",), (OwnerRef("v1", "Pod", "p", "q"),))
 
 
-def test_what_is_missing_is_empty() -> None:
+def test_a_field_that_the_metadata_lacks_is_empty() -> None:
     meta = parse_meta({"metadata": {"labels": None, "managedFields": None}})
     assert (meta.namespace, meta.generation, meta.deletion, meta.labels, meta.owners) == ("", 0, None, (), ())
     assert (meta.content_digest, meta.status_digest) == (0, 0)
@@ -88,7 +88,7 @@ def test_a_long_annotation_is_kept_as_something_to_compare() -> None:
     assert len(one[0][1]) < 64
 
 
-def test_objects_that_say_the_same_share_it() -> None:
+def test_objects_share_equal_labels_finalizers_and_owners_in_memory() -> None:
     refs = [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "q"}]
     one, two = (
         parse_meta(body(labels={"app": "memcached"}, finalizers=["x"], ownerReferences=list(refs)))
@@ -114,7 +114,7 @@ def test_managed_fields_of_any_depth_are_compared() -> None:
     assert one.content_digest == same.content_digest != later.content_digest
 
 
-def test_what_nobody_limits_in_length_is_not_remembered_after_its_object() -> None:
+def test_long_texts_are_not_remembered_after_their_object() -> None:
     long = "x" * 10_000
     refs = [{"apiVersion": "v1", "kind": "Pod", "name": long, "uid": "q"}]
     one, two = (parse_meta(body(finalizers=[long], ownerReferences=refs)) for _ in range(2))
@@ -126,17 +126,17 @@ def test_what_nobody_limits_in_length_is_not_remembered_after_its_object() -> No
 @pytest.mark.parametrize(
     ("levels", "deeper"), [(0, False), (199, False), (200, False), (201, True), (50_000, True)]
 )
-def test_depth_is_measured_however_deep(levels: int, deeper: bool) -> None:
+def test_the_depth_of_an_object_is_measured_however_deep(levels: int, deeper: bool) -> None:
     assert nested_deeper(nested(levels), 200) is deeper
 
 
 @pytest.mark.parametrize("name", ["a", "with.dots", "system:node", "x" * 253, "Ärger"])
-def test_what_can_name_an_object(name: str) -> None:
+def test_a_name_that_kubernetes_allows_can_name_an_object(name: str) -> None:
     assert is_name(name)
 
 
 @pytest.mark.parametrize("name", ["", " ", ".", "..", "a/b", "../a", "%2e", "a\0", "x" * 254, "ä" * 200])
-def test_what_cannot_name_an_object(name: str) -> None:
+def test_a_name_that_leads_elsewhere_or_is_too_long_cannot_name_an_object(name: str) -> None:
     assert not is_name(name)
 
 

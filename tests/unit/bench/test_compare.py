@@ -42,7 +42,7 @@ def test_every_figure_is_a_ratio_of_warm_and_cold_too() -> None:
     assert row(text, "CPU-seconds, `ansible-runner run`")[-1] == "20.0"
 
 
-def test_what_was_not_measured_has_no_row() -> None:
+def test_a_figure_that_was_not_measured_has_no_row() -> None:
     assert "memory at most" not in shown(stock=0.0)
     assert "ansible-runner" not in shown(stock=0.0)
 

@@ -27,7 +27,7 @@ def bars() -> list[tuple[float, str]]:
     return list(zip(widths, [label for label in labels if label.split()[1] != "task"], strict=True))
 
 
-def test_there_is_a_bar_for_all_that_was_measured() -> None:
+def test_the_plot_has_a_bar_for_all_that_was_measured() -> None:
     assert sorted(label for _, label in bars()) == [
         "0.10 warm",
         "0.20 warm",

@@ -75,7 +75,7 @@ def test_the_writes_of_others_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert types == ["Theirs2", "Theirs3", "Mine"]
 
 
-def test_endless_conflicts_are_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_conflicts_make_k8s_status_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     given = answer(monkeypatch, conflicts=99)
     assert given["msg"].startswith("Failed to replace status: 409 Conflict")
     assert given["error"]["status"] == 409

@@ -36,7 +36,7 @@ LATER = "2026-01-02T00:00:00Z"
         ({"type": "A", "status": "True", "observed": 1}, "'observed' is no field of a condition"),
     ],
 )
-def test_a_condition_that_is_none_is_refused(condition: dict[str, Any], words: str) -> None:
+def test_a_condition_with_invalid_fields_is_refused(condition: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         validated([condition])
 
@@ -65,7 +65,7 @@ def test_a_boolean_status_is_taken_for_its_name_and_null_for_absent() -> None:
         (None, {}),
     ],
 )
-def test_what_the_status_contains_is_not_sent(old: Any, new: dict[str, Any]) -> None:
+def test_fields_that_the_status_has_already_are_not_sent(old: Any, new: dict[str, Any]) -> None:
     assert merged(old, new, replace_lists=False) is None
 
 
@@ -80,7 +80,7 @@ def test_what_the_status_contains_is_not_sent(old: Any, new: dict[str, Any]) -> 
         (None, {"a": 1}),
     ],
 )
-def test_what_the_status_lacks_is_sent_as_it_is(old: Any, new: dict[str, Any]) -> None:
+def test_fields_that_the_status_lacks_are_sent_as_they_are(old: Any, new: dict[str, Any]) -> None:
     assert merged(old, new, replace_lists=False) == new
 
 

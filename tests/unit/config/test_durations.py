@@ -32,6 +32,6 @@ def test_a_duration_is_read_in_seconds(text: str, seconds: float) -> None:
         ("h", 'time: invalid duration "h"'),
     ],
 )
-def test_anything_else_is_refused_with_gos_text(text: str, message: str) -> None:
+def test_a_text_that_is_no_duration_is_refused_with_gos_text(text: str, message: str) -> None:
     with pytest.raises(ValueError, match="^" + message.replace("(", r"\(") + "$"):
         parse_duration(text)

@@ -55,7 +55,7 @@ def performed(
         ({}, "reconcilePeriod: -1s", ("--reconcile-period=3s",), None),
     ],
 )
-def test_the_period(
+def test_the_annotations_period_goes_before_the_watchs_and_that_before_the_flag(
     tmp_path: Path, annotation: dict[str, str], field: str, flags: tuple[str, ...], period: float | None
 ) -> None:
     assert performed(tmp_path, annotation, field, {}, *flags).period == period
@@ -71,7 +71,9 @@ def test_the_period(
         ({ARTIFACTS: "many"}, "maxRunnerArtifacts: 5", 5),
     ],
 )
-def test_the_artifacts(tmp_path: Path, annotation: dict[str, str], field: str, artifacts: int) -> None:
+def test_the_annotations_number_of_artifacts_goes_before_the_watchs(
+    tmp_path: Path, annotation: dict[str, str], field: str, artifacts: int
+) -> None:
     assert performed(tmp_path, annotation, field, {}).max_artifacts == artifacts
 
 
@@ -88,7 +90,7 @@ def test_the_artifacts(tmp_path: Path, annotation: dict[str, str], field: str, a
         ({VERBOSITY: "5"}, {LEVEL: "4"}, ("--ansible-verbosity=3",), 5),
     ],
 )
-def test_the_verbosity(
+def test_the_annotations_verbosity_goes_before_the_variable_and_that_before_the_flag(
     tmp_path: Path,
     annotation: dict[str, str],
     environment: dict[str, str],
@@ -111,7 +113,7 @@ def test_the_verbosity(
         ({WORKERS.replace("-", "_"): "5"}, 3),
     ],
 )
-def test_the_workers(environment: dict[str, str], workers: int) -> None:
+def test_the_variable_of_a_kinds_workers_goes_before_the_flag(environment: dict[str, str], workers: int) -> None:
     assert settings(environment, "--max-concurrent-reconciles=3").workers(KIND) == workers
 
 
@@ -124,6 +126,8 @@ def test_the_variable_of_a_core_kind_ends_with_an_underscore() -> None:
 @pytest.mark.parametrize(
     ("variable", "given", "expected"), [("/env", None, "/env"), ("/env", "", "/env"), ("/env", "/flag", "/flag")]
 )
-def test_the_paths(name: str, variable: str, given: str | None, expected: str) -> None:
+def test_a_flag_of_a_path_goes_before_its_variable(
+    name: str, variable: str, given: str | None, expected: str
+) -> None:
     flag = [] if given is None else [f"--{name.lower().replace('_', '-')}={given}"]
     assert settings({name: variable}, *flag).environment[name] == expected

@@ -57,7 +57,7 @@ def test_verbosity_is_kept_within_what_ansible_knows(text: str, expected: int) -
 @pytest.mark.parametrize(
     "text", ["", "much", "1e3", "0x7", "1_0", " 5", "5\n", "\N{ARABIC-INDIC DIGIT THREE}", "nan", "inf", "3.0"]
 )
-def test_what_go_takes_for_no_integer_changes_nothing(text: str) -> None:
+def test_an_annotation_that_go_takes_for_no_integer_changes_nothing(text: str) -> None:
     annotations = asked(VERBOSITY, text)
     assert annotations.verbosity(2) == 2
     assert len(annotations.warnings) == 1
@@ -78,7 +78,7 @@ def test_what_go_takes_for_no_integer_changes_nothing(text: str) -> None:
         ("2562047h", 3600, 2562047 * 3600),
     ],
 )
-def test_a_period_is_not_shorter_than_the_bound_or_the_usual_one(
+def test_a_period_in_an_annotation_is_not_shorter_than_the_bound_or_the_usual_one(
     text: str, usual: float, expected: float | None
 ) -> None:
     assert asked(PERIOD, text).period(usual) == expected
@@ -88,7 +88,7 @@ def test_a_period_is_not_shorter_than_the_bound_or_the_usual_one(
     "text",
     ["9999999h", "9" * 20000 + "h", "nan", "inf", "infs", "1e9h", "\N{ARABIC-INDIC DIGIT ONE}h", "", "1h\n"],
 )
-def test_what_go_takes_for_no_duration_is_an_error(text: str) -> None:
+def test_an_annotation_that_go_takes_for_no_duration_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match=r"^time: "):
         asked(PERIOD, text).period(3600)
 
@@ -111,7 +111,7 @@ def test_no_more_artifacts_are_kept_than_the_bound_or_the_watch_allows(
     assert asked(ARTIFACTS, text).artifacts(usual) == expected
 
 
-def test_bounds_can_be_lifted() -> None:
+def test_the_bounds_of_annotations_can_be_lifted() -> None:
     lifted = Bounds(shortest_period=0, most_artifacts=0)
     assert asked(PERIOD, "1ns", lifted).period(3600) == pytest.approx(1e-9)
     assert asked(ARTIFACTS, "0", lifted).artifacts(20) == 0
@@ -126,13 +126,13 @@ def test_bounds_can_be_lifted() -> None:
         (ARTIFACTS, "x\x1b[K", f"annotation {ARTIFACTS}: 'x\\x1b[K' is not an integer; using 20"),
     ],
 )
-def test_what_is_not_taken_as_it_is_written_leads_to_a_warning(name: str, text: str, warning: str) -> None:
+def test_an_annotation_that_is_not_taken_as_written_leads_to_a_warning(name: str, text: str, warning: str) -> None:
     step = plan({"metadata": {"annotations": {name: text}}}, WATCH, Defaults(), Occasion(datetime.now(UTC)))
     assert isinstance(step, Perform)
     assert step.warnings == (warning,)
 
 
-def test_a_warning_stays_short() -> None:
+def test_a_warning_about_a_long_annotation_stays_short() -> None:
     annotations = asked(VERBOSITY, "x" * 100_000)
     annotations.verbosity(2)
     assert len(annotations.warnings[0]) < 300

@@ -64,7 +64,7 @@ def test_a_missing_finalizer_is_added_first() -> None:
     assert planned(body(), FINALIZING) == AddFinalizer("example.com/f")
 
 
-def test_with_its_finalizer_the_normal_content_runs() -> None:
+def test_an_object_with_its_finalizer_runs_the_normal_content() -> None:
     step = performed(body(finalizers=["example.com/f"]), FINALIZING)
     assert (step.content, step.finalizing) == (ROLE, False)
 
@@ -154,14 +154,14 @@ def at_start(of: dict[str, Any], spread: float = 0.0, defaults: Defaults = RESTI
     return plan(of, WATCH, defaults, Occasion(NOW, STARTED, spread))
 
 
-def test_what_was_reconciled_before_the_start_rests_until_its_period_is_over() -> None:
+def test_an_object_reconciled_before_the_start_rests_until_its_period_is_over() -> None:
     step = at_start(reconciled())
     assert isinstance(step, Skip)
     assert step.after == pytest.approx(3540.123)
 
 
 @pytest.mark.parametrize("spread", [-1.0, 1.0])
-def test_the_rest_is_spread(spread: float) -> None:
+def test_the_rest_of_an_object_reconciled_before_the_start_is_spread(spread: float) -> None:
     step = at_start(reconciled(), spread)
     assert isinstance(step, Skip)
     assert step.after == pytest.approx(3540.123 * (1 + 0.1 * spread))
@@ -183,17 +183,17 @@ def test_a_change_that_the_run_before_has_found_already_leads_to_no_other(trigge
         {Trigger.CHANGED, Trigger.RETRY},
     ],
 )
-def test_whatever_else_asks_for_a_run_gets_one(triggers: set[Trigger]) -> None:
+def test_a_trigger_beside_a_change_gets_a_run_though_the_change_was_found(triggers: set[Trigger]) -> None:
     assert isinstance(plan(reconciled(), WATCH, RESTING, Occasion(NOW, frozenset(triggers))), Perform)
 
 
-def test_a_change_that_no_run_has_found_leads_to_one() -> None:
+def test_a_change_that_no_run_has_found_leads_to_a_run() -> None:
     changed = reconciled()
     changed["metadata"]["generation"] += 1
     assert isinstance(plan(changed, WATCH, RESTING, Occasion(NOW, frozenset({Trigger.CHANGED}))), Perform)
 
 
-def test_without_a_period_it_rests_for_good() -> None:
+def test_without_a_period_an_object_reconciled_before_the_start_rests_for_good() -> None:
     step = at_start(reconciled(), defaults=replace(RESTING, reconcile_period=0))
     assert step == Skip("reconciled before the start")
 
@@ -211,14 +211,14 @@ def test_without_a_period_it_rests_for_good() -> None:
     ],
     ids=["new", "failed", "changed since", "due", "unreadable", "no time zone", "no completion"],
 )
-def test_everything_else_runs_at_the_start(of: dict[str, Any]) -> None:
+def test_an_object_not_reconciled_as_it_is_runs_at_the_start(of: dict[str, Any]) -> None:
     assert isinstance(at_start(of), Perform)
 
 
-def test_any_other_trigger_runs_at_once() -> None:
+def test_an_object_that_rests_at_the_start_runs_at_any_other_trigger() -> None:
     occasion = Occasion(NOW, STARTED | {Trigger.DEPENDENT})
     assert isinstance(plan(reconciled(), WATCH, RESTING, occasion), Perform)
 
 
-def test_by_default_everything_runs_at_the_start() -> None:
+def test_by_default_every_object_runs_at_the_start() -> None:
     assert isinstance(at_start(reconciled(), defaults=Defaults()), Perform)

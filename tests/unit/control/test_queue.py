@@ -100,7 +100,7 @@ async def test_an_active_key_is_not_handed_out_again(queue: WorkQueue) -> None:
     assert await nothing_is_due(queue)
 
 
-async def test_what_was_added_while_active_runs_once_more_afterwards(queue: WorkQueue) -> None:
+async def test_a_key_added_while_active_runs_once_more_afterwards(queue: WorkQueue) -> None:
     queue.add(key("a"), Trigger.CREATED)
     await take(queue)
     queue.add(key("a"), Trigger.DEPENDENT)
@@ -275,7 +275,7 @@ async def test_dropping_a_key_keeps_the_news_of_an_object_created_since(queue: W
     assert (await take(queue)).triggers == {Trigger.CREATED}
 
 
-async def test_closing_wakes_every_getter_with_nothing(queue: WorkQueue, clock: FakeClock) -> None:
+async def test_closing_the_queue_wakes_every_getter_with_nothing(queue: WorkQueue, clock: FakeClock) -> None:
     queue.add(key("a"), Trigger.RETRY, after=10)
     getters = [asyncio.ensure_future(queue.get()) for _ in range(3)]
     await asyncio.sleep(0)
@@ -307,7 +307,7 @@ async def test_an_entry_says_how_long_it_was_due(queue: WorkQueue, clock: FakeCl
     assert (await take(queue)).waited == pytest.approx(15)
 
 
-async def test_depths_are_told_per_kind(queue: WorkQueue) -> None:
+async def test_the_depth_of_the_queue_is_told_per_kind(queue: WorkQueue) -> None:
     queue.add(key("a"), Trigger.CHANGED)
     await take(queue)
     queue.add(key("b"), Trigger.CHANGED)

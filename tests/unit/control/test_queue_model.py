@@ -129,7 +129,7 @@ TestQueueMachine = QueueMachine.TestCase
 TestQueueMachine.settings = settings(max_examples=150, stateful_step_count=60, deadline=None)
 
 
-def test_the_model_can_take_without_an_event_loop() -> None:
+def test_an_entry_that_is_due_can_be_taken_without_an_event_loop() -> None:
     queue = WorkQueue(FakeClock(), total=1)
     assert take_at_once(queue) is None
     queue.add(KEYS[0], Trigger.CHANGED)

@@ -169,7 +169,7 @@ async def test_the_run_gets_the_object_as_running_and_access_of_its_own(scene: S
     assert scene.open_grants == 0
 
 
-async def test_options_reach_the_run() -> None:
+async def test_the_operators_options_reach_the_run() -> None:
     scene = Scene(defaults=Defaults(verbosity=4, deadline=60, gather_facts=False, ansible_args="--diff"))
     scene.objects.create(KEY)
     await scene.reconcile()
@@ -379,7 +379,7 @@ async def test_failing_and_recovering_is_announced_once_each(scene: Scene) -> No
     assert scene.reasons() == ["ReconcileFailed", "Recovered"]
 
 
-async def test_another_reason_to_fail_is_announced(scene: Scene) -> None:
+async def test_a_new_reason_to_fail_is_announced(scene: Scene) -> None:
     for message in ("one", "two", "two"):
         scene.answer(replace(FAILURE, messages=(message,)))
         await scene.reconcile()
@@ -532,7 +532,7 @@ async def test_running_is_taken_back_when_cancelled_while_it_is_written(scene: S
     assert scene.executor.runs == []
 
 
-async def test_what_is_transient_is_tried_again_soon(scene: Scene) -> None:
+async def test_a_transient_error_is_tried_again_soon(scene: Scene) -> None:
     async def storm(_call: str, _key: ObjectKey) -> None:
         raise UnreachableError("connection refused")
 
@@ -810,7 +810,7 @@ async def test_a_finalizer_is_not_removed_from_what_cannot_be_read_as_a_whole(mo
     assert (mortal.stored["metadata"]["finalizers"], mortal.stored["spec"]) == ([FINALIZER], {"size": 2})
 
 
-async def test_a_defect_is_logged_with_the_key_and_retried(scene: Scene) -> None:
+async def test_an_unexpected_exception_is_logged_with_the_key_and_retried(scene: Scene) -> None:
     async def broken(_run: Run) -> Outcome:
         raise ZeroDivisionError
 

@@ -79,7 +79,7 @@ def test_the_age_of_a_custom_resource_is_kept_while_it_exists(report: Report, me
 
 
 @pytest.mark.parametrize("stamp", ["", "soon", "0000-00-00T00:00:00Z", "9" * 5000, "0001-01-01T00:00:00"])
-def test_an_age_that_nobody_can_read_is_not_told(report: Report, metrics: Metrics, stamp: str) -> None:
+def test_a_creation_time_that_nobody_can_read_is_not_told(report: Report, metrics: Metrics, stamp: str) -> None:
     body = {"metadata": {"namespace": "ns", "name": "first", "creationTimestamp": stamp}}
     report.changed(Change(What.ADDED, THING, None, parse_meta(body), listed=True))
     samples = [sample for family in metrics.registry.collect() for sample in family.samples]

@@ -79,25 +79,25 @@ class TestStart:
         assert new["Successful"] == condition("Successful", "False", "", "", OLD)
         assert new["Failure"] == {**FAILED, "lastTransitionTime": OLD}
 
-    def test_one_that_is_running_already_is_left_alone(self) -> None:
+    def test_a_status_that_says_running_already_is_left_alone(self) -> None:
         before = having({**RUNNING, "message": "by somebody else", "lastTransitionTime": OLD})
         assert status.running(before, MOMENT) == before["status"]
 
-    def test_a_new_generation_is_noted(self) -> None:
+    def test_a_start_notes_the_new_generation(self) -> None:
         before = having({**RUNNING, "observedGeneration": 6})
         assert by_type(status.running(before, MOMENT))["Running"] == RUNNING
 
 
 class TestSuccess:
-    def test_all_three_say_so(self) -> None:
+    def test_after_a_success_all_three_conditions_say_so(self) -> None:
         new = status.succeeded({"status": {"conditions": [RUNNING]}}, MOMENT, STATS)
         assert new["conditions"] == [AWAITING, SUCCESSFUL, NO_FAILURE]
 
-    def test_after_a_failure_the_failure_is_cleared(self) -> None:
+    def test_a_success_clears_the_failure_before_it(self) -> None:
         new = by_type(status.succeeded(AFTER_FAILURE, MOMENT, STATS))
         assert new == {"Running": AWAITING, "Successful": SUCCESSFUL, "Failure": NO_FAILURE}
 
-    def test_what_did_not_flip_keeps_its_time(self) -> None:
+    def test_a_condition_that_did_not_flip_keeps_its_time(self) -> None:
         started = {"status": status.running(AFTER_SUCCESS, MOMENT)}
         new = by_type(status.succeeded(started, MOMENT, STATS))
         assert new["Running"] == {**AWAITING, "lastTransitionTime": OLD}
@@ -106,7 +106,7 @@ class TestSuccess:
 
 
 class TestFailure:
-    def test_the_first_run_of_an_object_fails(self) -> None:
+    def test_a_first_run_that_fails_says_so_in_every_condition(self) -> None:
         new = by_type(status.failed(having(RUNNING), MOMENT, "it broke", STATS))
         assert new == {
             "Running": {**RUNNING, "status": "False"},
@@ -114,7 +114,7 @@ class TestFailure:
             "Failure": FAILED,
         }
 
-    def test_after_a_success_all_three_flip(self) -> None:
+    def test_a_failure_after_a_success_flips_all_three_conditions(self) -> None:
         started = {"status": status.running(AFTER_SUCCESS, MOMENT)}
         new = by_type(status.failed(started, MOMENT, "it broke", STATS))
         assert new["Running"] == {**RUNNING, "status": "False"}
@@ -125,19 +125,19 @@ class TestFailure:
         new = by_type(status.failed(AFTER_FAILURE, MOMENT, "still broken", STATS))
         assert new["Failure"] == {**FAILED, "message": "still broken", "lastTransitionTime": OLD}
 
-    def test_without_recap_there_is_no_result(self) -> None:
+    def test_a_failure_without_recap_has_no_result(self) -> None:
         new = by_type(status.failed({}, MOMENT, "it crashed", None))
         assert new["Failure"] == condition("Failure", "True", "Failed", "it crashed")
         assert "Running" not in new
 
 
 class TestRefusal:
-    def test_the_failure_says_why_and_only_present_conditions_become_false(self) -> None:
+    def test_a_refusal_says_why_and_only_present_conditions_become_false(self) -> None:
         assert by_type(status.refused({}, MOMENT, "no")) == {
             "Failure": condition("Failure", "True", "Failed", "no")
         }
 
-    def test_the_rest_of_the_others_is_kept(self) -> None:
+    def test_a_refusal_keeps_what_the_other_conditions_say(self) -> None:
         new = by_type(status.refused(AFTER_SUCCESS, MOMENT, "no"))
         assert new["Running"] == {**AWAITING, "status": "False"}
         assert new["Successful"] == {**SUCCESSFUL, "status": "False"}
@@ -150,7 +150,7 @@ class TestInterruption:
         assert (new["Running"]["status"], new["Running"]["reason"]) == ("False", "Interrupted")
         assert new["Failure"]["status"] == "False"
 
-    def test_without_a_run_there_is_nothing_to_say(self) -> None:
+    def test_an_interruption_without_a_run_changes_no_condition(self) -> None:
         assert status.interrupted(AFTER_SUCCESS, MOMENT) == AFTER_SUCCESS["status"]
 
 
@@ -165,11 +165,11 @@ def test_conditions_and_fields_of_others_pass_through_in_their_place() -> None:
 @pytest.mark.parametrize(
     "odd", [None, "text", [], {"conditions": None}, {"conditions": "text"}, {"conditions": {}}]
 )
-def test_an_odd_status_is_replaced(odd: object) -> None:
+def test_a_status_of_another_shape_is_replaced(odd: object) -> None:
     assert status.running({"status": odd}, MOMENT)["conditions"] == [RUNNING]
 
 
-def test_an_unreadable_time_becomes_now() -> None:
+def test_an_unreadable_transition_time_becomes_now() -> None:
     before = having({**RUNNING, "reason": "", "lastTransitionTime": "yesterday"})
     assert by_type(status.running(before, MOMENT))["Running"] == RUNNING
 
@@ -207,11 +207,11 @@ OUTCOME = Outcome(Ending.FINISHED, 0, STATS)
         ),
     ],
 )
-def test_what_counts_as_a_failure(outcome: Outcome, expected: str | None) -> None:
+def test_the_message_of_a_failure_tells_how_the_run_ended(outcome: Outcome, expected: str | None) -> None:
     assert status.failure_message(outcome) == expected
 
 
-def test_a_long_message_is_cut() -> None:
+def test_a_long_failure_message_is_cut() -> None:
     message = status.failure_message(replace(OUTCOME, messages=("x" * 100_000,)))
     assert message is not None
     assert len(message) == status.LONGEST_MESSAGE
@@ -220,16 +220,16 @@ def test_a_long_message_is_cut() -> None:
 class TestFields:
     outcome = replace(OUTCOME, data={"pods": [{"name": "a"}, {"name": "b"}]})
 
-    def test_expressions_see_the_recap_and_the_data(self) -> None:
+    def test_mapped_expressions_see_the_recap_and_the_data(self) -> None:
         fields, warnings = mapped({"podNames": "data.pods[].name", "run.changed": "stats.changed"}, self.outcome)
         assert fields == (("podNames", ["a", "b"]), ("run.changed", 1))
         assert warnings == ()
 
-    def test_null_leaves_the_field_alone(self) -> None:
+    def test_an_expression_that_gives_null_leaves_its_field_alone(self) -> None:
         assert mapped({"x": "data.absent"}, self.outcome) == ((), ())
         assert mapped({"x": "stats.ok"}, replace(OUTCOME, stats=None)) == ((), ())
 
-    def test_expressions_see_facts_and_children(self) -> None:
+    def test_mapped_expressions_see_facts_and_children(self) -> None:
         outcome = replace(OUTCOME, facts={"colour": "red"}, children=({"kind": "Pip", "status": {"ready": 2}},))
         expressions = {"colour": "facts.colour", "ready": "children[?kind=='Pip'] | [0].status.ready"}
         assert mapped(expressions, outcome) == ((("colour", "red"), ("ready", 2)), ())
@@ -241,17 +241,17 @@ class TestFields:
         assert len(warnings) == 1
         assert "status.bad" in warnings[0]
 
-    def test_the_conditions_cannot_be_mapped(self) -> None:
+    def test_an_expression_cannot_be_mapped_to_the_conditions(self) -> None:
         fields, warnings = mapped({"conditions": "data.pods"}, self.outcome)
         assert fields == ()
         assert "conditions" in warnings[0]
 
-    def test_a_nested_field_leaves_its_neighbours(self) -> None:
+    def test_a_mapped_nested_field_leaves_its_neighbours(self) -> None:
         before = {"run": {"by": "me"}, "other": 1}
         assert merged(before, [("run.changed", 1)]) == {"run": {"by": "me", "changed": 1}, "other": 1}
         assert before == {"run": {"by": "me"}, "other": 1}
 
-    def test_a_finished_run_sets_them_beside_the_conditions(self) -> None:
+    def test_a_finished_run_sets_mapped_fields_beside_the_conditions(self) -> None:
         new = status.failed({}, MOMENT, "it broke", STATS, (("podNames", ["a"]),))
         assert new["podNames"] == ["a"]
         assert len(new["conditions"]) == 2
@@ -271,7 +271,7 @@ class TestFields:
         (("status.a", "status.b.c", "status.b.d"), []),
     ],
 )
-def test_what_the_api_server_finds_fault_with_is_left_out(refused: tuple[str, ...], kept: list[str]) -> None:
+def test_a_field_that_the_api_server_refuses_is_left_out(refused: tuple[str, ...], kept: list[str]) -> None:
     fields = (("a", 1), ("b.c", 2), ("b.d", 3))
     assert [path for path, _ in without(fields, refused)] == kept
 

@@ -80,7 +80,9 @@ NO_GENERATION = replace(META, generation=0)
         (edited(NO_GENERATION, resource_version="1"), None),
     ],
 )
-def test_a_custom_resource(change: Change, expected: Trigger | None) -> None:
+def test_a_custom_resource_is_reconciled_at_a_new_generation_but_not_at_a_status_update(
+    change: Change, expected: Trigger | None
+) -> None:
     assert trigger(change) is expected
 
 
@@ -100,7 +102,9 @@ def test_annotations_trigger_only_where_the_watch_asks_for_them() -> None:
         (seen(META, None), Trigger.GONE),
     ],
 )
-def test_a_selector(change: Change, expected: Trigger | None) -> None:
+def test_a_custom_resource_is_reconciled_only_while_the_selector_matches(
+    change: Change, expected: Trigger | None
+) -> None:
     assert trigger(change, SELECTING) is expected
 
 
@@ -117,7 +121,7 @@ OURS = replace(META, finalizers=("example.com/f",))
         (edited(META, deletion="now", generation=2), None),
     ],
 )
-def test_a_finalizer(change: Change, expected: Trigger | None) -> None:
+def test_a_deletion_is_reconciled_only_with_our_finalizer(change: Change, expected: Trigger | None) -> None:
     assert trigger(change, FINALIZING) is expected
 
 
@@ -164,11 +168,13 @@ PLAIN = replace(CHILD, generation=0)
         (edited(PLAIN, content_digest=2), True),
     ],
 )
-def test_a_dependent(change: Change, reconciles: bool) -> None:
+def test_an_owner_is_reconciled_at_changes_of_its_dependent_but_not_of_its_status(
+    change: Change, reconciles: bool
+) -> None:
     assert owners(change) == ([KEY] if reconciles else [])
 
 
-def test_the_dependent_is_not_asked_for_its_version_of_the_owner_kind() -> None:
+def test_the_version_in_an_owner_reference_does_not_matter() -> None:
     child = replace(CHILD, owners=(OwnerRef("fruit.example.com/v1alpha1", "Apple", "a", "u9"),))
     assert owners(edited(child, generation=2)) == [KEY]
 
@@ -218,7 +224,7 @@ def test_the_annotation_type_of_a_core_kind_has_no_group() -> None:
     assert owners(seen(annotated("far/a", "Secret"), None), following) == [ObjectKey(SECRET, "far", "a")]
 
 
-def test_an_annotation_of_another_kind_is_not_ours() -> None:
+def test_an_annotation_that_names_another_kind_is_not_ours() -> None:
     assert owners(seen(annotated("far/a", "Pear.fruit.example.com"), None), BY_ANNOTATION) == []
 
 

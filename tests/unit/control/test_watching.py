@@ -140,7 +140,7 @@ async def test_one_reflector_serves_a_kind_that_is_both_resource_and_dependent(s
     assert list(scene.reflectors) == [(THING, "")]
 
 
-async def test_it_has_settled_when_every_custom_resource_kind_has(scene: Scene) -> None:
+async def test_watching_has_settled_when_every_custom_resource_kind_has(scene: Scene) -> None:
     scene.watching.resources(watch(), ["a", "b"])
     scene.watching.dependents((MAP, ""), FOLLOWING)
     settled = asyncio.ensure_future(scene.watching.has_synced())
@@ -152,7 +152,7 @@ async def test_it_has_settled_when_every_custom_resource_kind_has(scene: Scene) 
         await settled
 
 
-async def test_only_custom_resources_are_waited_for_but_every_restart_counts(scene: Scene) -> None:
+async def test_readiness_waits_for_custom_resources_only_but_every_restart_counts(scene: Scene) -> None:
     scene.watching.resources(watch(), [""])
     scene.watching.dependents((MAP, ""), FOLLOWING)
     scene.reflectors[THING, ""].ready = scene.reflectors[MAP, ""].ready = False

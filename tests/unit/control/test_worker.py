@@ -61,7 +61,7 @@ async def test_a_key_is_reconciled_and_its_slot_given_back(bench: Bench) -> None
     assert sorted(entry.key.name for entry in bench.started) == ["a", "b", "c"]
 
 
-async def test_no_more_run_side_by_side_than_there_are_workers(bench: Bench) -> None:
+async def test_no_more_reconciles_run_side_by_side_than_there_are_workers(bench: Bench) -> None:
     bench.release.clear()
     for name in "abc":
         bench.queue.add(key(name), Trigger.CHANGED)
@@ -91,7 +91,7 @@ async def test_active_reconciles_may_finish_within_the_grace_period(bench: Bench
     assert bench.ended == ["finished"]
 
 
-async def test_what_is_still_active_after_the_grace_period_is_cancelled(bench: Bench) -> None:
+async def test_a_reconcile_still_active_after_the_grace_period_is_cancelled(bench: Bench) -> None:
     bench.release.clear()
     bench.queue.add(key("a"), Trigger.CHANGED)
     await until(lambda: len(bench.started) == 1)
@@ -99,7 +99,7 @@ async def test_what_is_still_active_after_the_grace_period_is_cancelled(bench: B
     assert bench.ended == ["cancelled"]
 
 
-async def test_cancelling_ends_what_is_active_also_while_it_is_being_waited_for(bench: Bench) -> None:
+async def test_cancelling_ends_active_reconciles_also_while_they_are_waited_for(bench: Bench) -> None:
     bench.release.clear()
     bench.queue.add(key("a"), Trigger.CHANGED)
     await until(lambda: len(bench.started) == 1)
@@ -110,7 +110,7 @@ async def test_cancelling_ends_what_is_active_also_while_it_is_being_waited_for(
     assert bench.ended == ["cancelled"]
 
 
-async def test_nothing_new_is_taken_while_stopping(bench: Bench) -> None:
+async def test_workers_that_stop_take_nothing_new(bench: Bench) -> None:
     assert await bench.workers.stop(10) is True
     bench.queue.add(key("a"), Trigger.CHANGED)
     assert bench.started == []
@@ -137,7 +137,9 @@ def next_due(queue: WorkQueue, clock: FakeClock) -> float | None:
         (Result(Verdict.GONE), None),
     ],
 )
-def test_what_follows_after_many_failures_of_a_generation(result: Result, after: float | None) -> None:
+def test_the_verdict_decides_when_a_key_comes_next_even_after_many_failures(
+    result: Result, after: float | None
+) -> None:
     clock = FakeClock()
     backoff = Backoff(randomness=lambda: 0.5)
     queue = WorkQueue(clock, total=1, backoff=backoff)
@@ -162,7 +164,7 @@ def test_success_and_absence_start_the_backoff_again(verdict: Verdict) -> None:
     assert len(backoff) == 0
 
 
-def test_transient_failures_do_not_make_the_object_wait_for_hours() -> None:
+def test_transient_errors_do_not_make_the_object_wait_for_hours() -> None:
     backoff = Backoff(randomness=lambda: 0.5)
     for _ in range(100):
         backoff.next(key("a"), 0, limit=LONGEST_TRANSIENT)

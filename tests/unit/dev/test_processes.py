@@ -74,11 +74,11 @@ def test_ended_process_is_not_alive(sleeper: Process) -> None:
     assert not processes.alive(sleeper)
 
 
-def test_another_process_with_the_same_pid_is_not_ours(sleeper: Process) -> None:
+def test_process_that_reuses_a_recorded_pid_is_not_ours(sleeper: Process) -> None:
     assert not processes.alive(replace(sleeper, started=sleeper.started - 1))
 
 
-def test_another_process_with_the_same_pid_is_left_alone(sleeper: Process) -> None:
+def test_process_that_reuses_a_recorded_pid_is_left_alone(sleeper: Process) -> None:
     processes.end(replace(sleeper, started=sleeper.started - 1), grace=0)
 
     assert processes.alive(sleeper)
@@ -99,7 +99,7 @@ def test_ending_a_process_that_is_gone_is_no_error(sleeper: Process) -> None:
     processes.end(sleeper, grace=0)
 
 
-def test_output_and_errors_go_to_the_log(tmp_path: Path) -> None:
+def test_output_and_errors_of_a_process_go_to_its_log(tmp_path: Path) -> None:
     spawn(tmp_path, ["/bin/sh", "-c", "echo out; echo err >&2"])
 
     wait_for_content(tmp_path / "log", "out\nerr\n")

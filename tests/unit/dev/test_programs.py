@@ -132,14 +132,16 @@ def test_explicit_directory_that_is_not_there_is_an_error(tmp_path: Path) -> Non
         find_programs(Search(explicit=tmp_path / "nowhere"))
 
 
-def test_nothing_is_obtained_when_that_is_not_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programs_are_not_obtained_when_that_is_not_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gobuild, "build", _built)
 
     with pytest.raises(BinariesError, match="no place has"):
         find_programs(Search(obtain=False))
 
 
-def test_what_somebody_else_obtained_meanwhile_is_not_obtained_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programs_that_somebody_else_obtained_meanwhile_are_not_obtained_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     @contextmanager
     def locked_after_somebody_else(file: Path) -> Iterator[None]:
         put(cache_directory())

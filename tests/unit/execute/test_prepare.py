@@ -32,7 +32,7 @@ def given(directory: Path) -> list[str]:
     return [path.read_text() for path in directory.glob(DISCOVERY)]
 
 
-def test_it_is_handed_on_under_the_name_that_is_looked_for(directories: tuple[Path, Path]) -> None:
+def test_discovery_is_handed_on_under_the_name_that_is_looked_for(directories: tuple[Path, Path]) -> None:
     one, other = directories
     discovery = Discovery(since=0)
     found_out(one, "the API")
@@ -41,7 +41,7 @@ def test_it_is_handed_on_under_the_name_that_is_looked_for(directories: tuple[Pa
     assert (other / file_name("http://user:secret@localhost:8888")).read_text() == "the API"
 
 
-def test_an_object_that_has_its_own_keeps_it(directories: tuple[Path, Path]) -> None:
+def test_an_object_that_has_discovery_of_its_own_keeps_it(directories: tuple[Path, Path]) -> None:
     one, other = directories
     discovery = Discovery(since=0)
     found_out(one, "new", when=2)
@@ -51,7 +51,7 @@ def test_an_object_that_has_its_own_keeps_it(directories: tuple[Path, Path]) -> 
     assert given(other) == ["own"]
 
 
-def test_what_earlier_operators_left_is_replaced(directories: tuple[Path, Path]) -> None:
+def test_discovery_that_earlier_operators_left_is_replaced(directories: tuple[Path, Path]) -> None:
     one, other = directories
     discovery = Discovery(since=5)
     found_out(one, "new", when=6)
@@ -61,13 +61,15 @@ def test_what_earlier_operators_left_is_replaced(directories: tuple[Path, Path])
     assert given(other) == ["new"]
 
 
-def test_and_does_not_pile_up_where_there_is_nothing_to_replace_it_by(directories: tuple[Path, Path]) -> None:
+def test_discovery_that_earlier_operators_left_is_removed_where_nothing_replaces_it(
+    directories: tuple[Path, Path],
+) -> None:
     found_out(directories[0], "of an earlier operator", when=4)
     Discovery(since=5).give(directories[0], KUBECONFIG)
     assert given(directories[0]) == []
 
 
-def test_the_latest_is_handed_on(directories: tuple[Path, Path]) -> None:
+def test_the_latest_discovery_is_handed_on(directories: tuple[Path, Path]) -> None:
     one, other = directories
     discovery = Discovery(since=0)
     found_out(one, "new", when=2)
@@ -79,7 +81,9 @@ def test_the_latest_is_handed_on(directories: tuple[Path, Path]) -> None:
 
 
 @pytest.mark.parametrize("kubeconfig", ["", "clusters: []", "clusters: 1", "{", "a: b"])
-def test_a_kubeconfig_without_a_server_is_left_alone(directories: tuple[Path, Path], kubeconfig: str) -> None:
+def test_no_discovery_is_handed_on_for_a_kubeconfig_without_a_server(
+    directories: tuple[Path, Path], kubeconfig: str
+) -> None:
     one, other = directories
     discovery = Discovery(since=0)
     found_out(one, "the API")
@@ -88,12 +92,12 @@ def test_a_kubeconfig_without_a_server_is_left_alone(directories: tuple[Path, Pa
     assert given(other) == []
 
 
-def test_at_first_there_is_nothing_to_hand_on(directories: tuple[Path, Path]) -> None:
+def test_at_first_there_is_no_discovery_to_hand_on(directories: tuple[Path, Path]) -> None:
     Discovery(since=0).give(directories[0], KUBECONFIG)
     assert given(directories[0]) == []
 
 
-def test_the_name_is_the_one_that_kubernetes_core_uses() -> None:
+def test_the_name_of_discovery_is_the_one_that_kubernetes_core_uses() -> None:
     discovery = pytest.importorskip("ansible_collections.kubernetes.core.plugins.module_utils.client.discovery")
 
     class Configuration:

@@ -62,7 +62,7 @@ def test_a_run_without_a_recap_has_no_stats_but_the_last_lines_of_output() -> No
     assert made.tail == "ERROR! no such role\nline two"
 
 
-def test_the_tail_is_bounded() -> None:
+def test_the_tail_of_output_is_bounded() -> None:
     made = outcome(*(event("verbose", f"{number} {'x' * 5000}") for number in range(100)))
 
     lines = made.tail.split("\n")
@@ -71,7 +71,7 @@ def test_the_tail_is_bounded() -> None:
     assert max(map(len, lines)) <= 1000
 
 
-def test_messages_come_in_order_from_every_host() -> None:
+def test_failure_messages_come_in_order_from_every_host() -> None:
     made = outcome(failed("a"), failed("b", host="web"), recap(failures={"localhost": 1, "web": 1}))
 
     assert made.messages == ("a", "b")
@@ -84,11 +84,11 @@ def test_a_failure_without_a_text_of_its_own_is_an_unknown_one(result: Any) -> N
     assert made.messages == ("unknown playbook failure",)
 
 
-def test_an_ignored_failure_is_none() -> None:
+def test_an_ignored_failure_does_not_fail_the_run() -> None:
     assert outcome(failed("x", ignore_errors=True), recap(ignored={"localhost": 1})).succeeded
 
 
-def test_a_rescued_failure_is_none() -> None:
+def test_a_rescued_failure_does_not_fail_the_run() -> None:
     assert outcome(failed("x"), recap(rescued={"localhost": 1})).succeeded
 
 
@@ -124,7 +124,7 @@ def test_an_unreachable_host_is_a_failure() -> None:
     assert made.messages == ("no route",)
 
 
-def test_an_unreachable_host_that_was_ignored_is_none() -> None:
+def test_an_unreachable_host_that_was_ignored_does_not_fail_the_run() -> None:
     assert outcome(event("runner_on_unreachable", host="web", res={"msg": "no route"}), recap()).succeeded
 
 
@@ -170,7 +170,7 @@ def test_a_requeue_task_that_failed_is_a_failure() -> None:
     assert outcome(refused, recap(failures={"localhost": 1})).messages == ("invalid time input",)
 
 
-def test_another_tasks_period_means_nothing() -> None:
+def test_a_period_of_a_task_that_is_no_requeue_means_nothing() -> None:
     assert outcome(event("runner_on_ok", task_action="uri", res={"period": "5s"}), recap()).requeue_after is None
 
 

@@ -44,7 +44,7 @@ def cut(value: Any, levels: int) -> Any:
 @settings(deadline=None)  # others may share the processors
 @given(JSON, st.integers(0, 4), st.booleans(), st.sampled_from([None, 2]))
 @example(TRICKY, 2, True, None)
-def test_only_what_is_nested_too_deeply_is_left_out(
+def test_of_an_answer_only_what_is_nested_too_deeply_is_left_out(
     value: Any, levels: int, escaped: bool, indent: int | None
 ) -> None:
     text = json.dumps(value, ensure_ascii=escaped, indent=indent).encode()
@@ -53,7 +53,7 @@ def test_only_what_is_nested_too_deeply_is_left_out(
 
 @settings(deadline=None)  # others may share the processors
 @given(st.binary(max_size=200))
-def test_anything_at_all_is_a_value_or_a_value_error(text: bytes) -> None:
+def test_any_bytes_decode_to_a_value_or_a_value_error(text: bytes) -> None:
     shallow(text, 2)
     try:
         decoded(text)
@@ -107,7 +107,7 @@ def test_an_error_names_the_fields_it_is_about() -> None:
         (500, "rpc error: code = ResourceExhausted desc = trying to send message larger than max (29 vs. 20)"),
     ],
 )
-def test_what_is_too_large_stays_too_large(status: int, message: str) -> None:
+def test_a_too_large_error_stays_one_whatever_else_it_says(status: int, message: str) -> None:
     error = error_of(status, json.dumps({"kind": "Status", "message": message}).encode())
     assert isinstance(error, TooLargeError)
     assert not error.transient
@@ -127,5 +127,5 @@ def test_what_is_too_large_stays_too_large(status: int, message: str) -> None:
     ],
     ids=str,
 )
-def test_only_some_errors_pass_by_themselves(error: KubeError, transient: bool) -> None:
+def test_only_some_errors_are_transient(error: KubeError, transient: bool) -> None:
     assert error.transient is transient

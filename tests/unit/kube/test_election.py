@@ -37,13 +37,13 @@ def test_a_leader_that_finds_another_record_has_lost_however_old_that_is(spec: d
     assert decide(Sight(spec, 0.0), TERM, "me", 1000.0, leading=True) is Step.LOST
 
 
-def test_what_counts_is_when_the_record_changed_last_not_when_it_was_looked_at() -> None:
+def test_a_lease_expires_by_when_its_record_changed_last_not_by_when_it_was_looked_at() -> None:
     sight = Sight().again(THEIRS, 100.0).again(dict(THEIRS), 110.0)
     assert sight.expiry(TERM) == 115.0
     assert sight.again({**THEIRS, "renewTime": "later"}, 112.0).expiry(TERM) == 127.0
 
 
-def test_a_renewal_keeps_when_it_was_acquired() -> None:
+def test_a_renewal_keeps_when_the_lease_was_acquired() -> None:
     assert claimed(OURS, TERM, "me", WALL) == {**OURS, "renewTime": STAMP}
 
 

@@ -71,7 +71,7 @@ class Stage:
         return Leadership(elector, self.fence, self.seen.reactions(), Term(15.0, 10.0), clock)
 
 
-async def test_without_an_election_it_always_leads_and_never_loses() -> None:
+async def test_without_an_election_the_operator_always_leads_and_never_loses() -> None:
     always = Leadership(None, Fence(), Seen().reactions())
     await always.won()
     losing = asyncio.create_task(always.lost())
@@ -120,7 +120,7 @@ async def test_handing_over_releases_the_lease_and_shuts_the_fence() -> None:
     assert (stage.elector.released, stage.fence.shut, it.is_lost) == (True, True, False)
 
 
-async def test_what_was_lost_is_not_released() -> None:
+async def test_a_lost_lease_is_not_released() -> None:
     stage = Stage()
     it = stage.leadership()
     await it.won()

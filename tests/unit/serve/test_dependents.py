@@ -65,11 +65,11 @@ def test_the_oldest_writes_are_forgotten_when_there_are_too_many() -> None:
     assert [own.has("u", version) for version in "123"] == [False, True, True]
 
 
-async def test_settling_without_a_write_under_way_does_not_wait() -> None:
+async def test_settling_own_writes_without_one_under_way_does_not_wait() -> None:
     await OwnWrites().settle(0)
 
 
-async def test_settling_gives_up_in_time() -> None:
+async def test_settling_own_writes_gives_up_in_time() -> None:
     own = OwnWrites()
     with own.under_way():
         await own.settle(0.01)

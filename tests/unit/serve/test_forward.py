@@ -55,7 +55,7 @@ def test_a_resource_path_is_read_as_the_api_server_reads_it(path: str, target: T
         "/api/v1//pods",
     ],
 )
-def test_other_paths_have_no_target(path: str) -> None:
+def test_paths_that_are_no_resources_have_no_target(path: str) -> None:
     assert parse_target(path) is None
 
 
@@ -67,7 +67,7 @@ def test_a_path_and_query_are_forwarded_whatever_they_name(path: str) -> None:
 @pytest.mark.parametrize(
     "path", ["", "*", "http://elsewhere/api/v1/pods", ".elsewhere/", "@elsewhere/", "/api/v1/pods#x", "/a b", "/ü"]
 )
-def test_what_would_arrive_as_something_else_is_not_forwarded(path: str) -> None:
+def test_a_path_that_would_arrive_as_another_is_not_forwarded(path: str) -> None:
     assert not forwardable(path)
 
 

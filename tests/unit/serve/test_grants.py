@@ -15,7 +15,7 @@ OWNER = Owner(GroupVersionKind("app.example.com", "v1", "Database"), "shop", "or
 WHO = '{"apiVersion":"app.example.com/v1","kind":"Database","name":"orders","uid":"uid-1","Namespace":"shop"}'
 
 
-def test_the_file_as_a_whole() -> None:
+def test_a_runs_kubeconfig_is_the_go_operators_field_by_field() -> None:
     user = base64.b64encode(WHO.encode()).decode()
     assert yaml.safe_load(render(OWNER, 8888, owner_secret="of-owner", run_secret="of-run")) == {
         "apiVersion": "v1",
@@ -49,6 +49,6 @@ def test_a_cluster_scoped_owner_has_an_empty_namespace() -> None:
 
 
 @pytest.mark.parametrize("secret", ["-1e5", "12345678", "null", "0x1F"])
-def test_a_secret_stays_text_whatever_it_looks_like(secret: str) -> None:
+def test_a_password_stays_text_whatever_it_looks_like(secret: str) -> None:
     text = yaml.safe_load(render(OWNER, 1, owner_secret="o", run_secret=secret))
     assert text["users"][0]["user"]["password"] == secret

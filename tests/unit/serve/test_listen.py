@@ -19,11 +19,11 @@ from runner.serve.listen import parse_address
         ("", None),
     ],
 )
-def test_an_address(text: str, address: tuple[str, int] | None) -> None:
+def test_an_address_is_a_host_and_a_port_or_disabled(text: str, address: tuple[str, int] | None) -> None:
     assert parse_address(text) == address
 
 
 @pytest.mark.parametrize("text", ["6789", "host", "host:", "host:http", ":65536", "host:-1"])
-def test_what_is_none_is_named(text: str) -> None:
+def test_a_text_that_is_no_address_is_refused_and_named(text: str) -> None:
     with pytest.raises(SettingsError, match=text):
         parse_address(text)

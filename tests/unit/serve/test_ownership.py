@@ -65,20 +65,20 @@ def test_the_paths_namespace_counts_before_the_bodys(
         ("POST", "/apis", False),
     ],
 )
-def test_only_creation_is_touched(method: str, path: str, expected: bool) -> None:
+def test_only_a_creation_is_given_its_owner(method: str, path: str, expected: bool) -> None:
     assert ownership.may_inject(method, parse_target(path)) is expected
 
 
 @pytest.mark.parametrize(
     "metadata", [{}, {"metadata": None}, {"metadata": {}}, {"metadata": {"ownerReferences": None}}]
 )
-def test_an_owner_reference_is_plain(metadata: dict[str, Any]) -> None:
+def test_an_owner_reference_says_neither_controller_nor_blocking(metadata: dict[str, Any]) -> None:
     """No controller flag and no blockOwnerDeletion: other controllers may still adopt the object."""
     named = ownership.inject(metadata, NAMESPACED, Mechanism.OWNER_REFERENCE)
     assert named["metadata"]["ownerReferences"] == [REFERENCE]
 
 
-def test_other_owners_stay() -> None:
+def test_owners_that_an_object_has_already_stay() -> None:
     other = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "uid-2", "controller": True}
     named = ownership.inject({"metadata": {"ownerReferences": [other]}}, NAMESPACED, Mechanism.OWNER_REFERENCE)
     assert named["metadata"]["ownerReferences"] == [other, REFERENCE]
@@ -97,7 +97,7 @@ def test_an_owner_that_is_there_already_is_not_doubled() -> None:
         (Owner(GroupVersionKind("", "v1", "Secret"), "shop", "s", "u"), "shop/s", "Secret"),
     ],
 )
-def test_annotations_are_overwritten_and_others_stay(owner: Owner, where: str, kind: str) -> None:
+def test_annotations_of_the_owner_are_overwritten_and_others_stay(owner: Owner, where: str, kind: str) -> None:
     body = {"metadata": {"annotations": {"a": "b", ownership.PRIMARY: "old"}}}
     named = ownership.inject(body, owner, Mechanism.ANNOTATION)
     assert named["metadata"]["annotations"] == {
@@ -107,7 +107,7 @@ def test_annotations_are_overwritten_and_others_stay(owner: Owner, where: str, k
     }
 
 
-def test_the_given_object_is_left_alone() -> None:
+def test_the_object_that_was_given_is_not_changed() -> None:
     body: dict[str, Any] = {"metadata": {"ownerReferences": [], "annotations": {}}}
     for mechanism in Mechanism:
         ownership.inject(body, NAMESPACED, mechanism)
@@ -154,7 +154,7 @@ def test_a_body_is_an_object_or_passes_untouched(
         (b"a: &a [*a]", "application/yaml"),
     ],
 )
-def test_what_only_the_api_server_may_be_able_to_read_is_refused(raw: bytes, content_type: str) -> None:
+def test_a_body_that_only_the_api_server_may_be_able_to_read_is_refused(raw: bytes, content_type: str) -> None:
     with pytest.raises(BodyError):
         ownership.decode(raw, content_type)
 

@@ -21,14 +21,14 @@ BODY = b"k8s\x00" + TYPE + b"\x12\x05" + OBJECT + b"\x1a\x00\x22\x00"
 REFERENCE = b"\x2a\x02v1" + b"\x0a\x01A" + b"\x1a\x01n" + b"\x22\x03u-1"  # apiVersion 5, kind 1, name 3, uid 4
 
 
-def test_an_owner_reference_is_appended_as_a_second_metadata() -> None:
+def test_an_owner_reference_is_appended_to_protobuf_as_a_second_metadata() -> None:
     metadata = b"\x6a\x0f" + REFERENCE  # field 13
     raw = OBJECT + b"\x0a\x11" + metadata
     expected = b"k8s\x00" + TYPE + b"\x12" + bytes([len(raw)]) + raw + b"\x1a\x00\x22\x00"
     assert protobuf.with_reference(BODY, reference_to(OWNER)) == expected
 
 
-def test_annotations_are_appended_as_map_entries() -> None:
+def test_annotations_are_appended_to_protobuf_as_map_entries() -> None:
     raw = OBJECT + b"\x0a\x08" + b"\x62\x06\x0a\x01k\x12\x01v"  # field 12
     expected = b"k8s\x00" + TYPE + b"\x12" + bytes([len(raw)]) + raw + b"\x1a\x00\x22\x00"
     assert protobuf.with_annotations(BODY, {"k": "v"}) == expected
@@ -55,7 +55,7 @@ def test_a_long_object_keeps_its_bytes() -> None:
         b"{}",
     ],
 )
-def test_what_is_no_protobuf_is_left_alone(body: bytes) -> None:
+def test_a_body_that_is_no_protobuf_is_left_alone(body: bytes) -> None:
     assert protobuf.with_reference(body, reference_to(OWNER)) is None
 
 
@@ -72,7 +72,7 @@ def test_what_is_no_protobuf_is_left_alone(body: bytes) -> None:
         BODY.replace(b"\x1a\x00", b"\x1a\x04gzip"),
     ],
 )
-def test_what_is_no_plain_envelope_is_refused(body: bytes) -> None:
+def test_a_protobuf_body_that_is_no_plain_envelope_is_refused(body: bytes) -> None:
     with pytest.raises(BodyError):
         protobuf.with_reference(body, reference_to(OWNER))
 
@@ -98,7 +98,7 @@ def test_any_bytes_are_an_envelope_or_refused(raw: bytes) -> None:
     ("namespace", "mechanism"),
     [("shop", Mechanism.OWNER_REFERENCE), ("other", Mechanism.ANNOTATION), ("", Mechanism.ANNOTATION)],
 )
-def test_the_mechanism_follows_the_path(namespace: str, mechanism: Mechanism) -> None:
+def test_the_mechanism_for_protobuf_follows_the_path(namespace: str, mechanism: Mechanism) -> None:
     target = Target("", "v1", "configmaps", namespace)
     made = injected(BODY, protobuf.MEDIA_TYPE, target, OWNER, namespaced=bool(namespace))
     assert made is not None

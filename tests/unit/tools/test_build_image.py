@@ -43,7 +43,7 @@ def build(directory: Path, **variables: str) -> tuple[int, str, list[str]]:
         ({"BASE": "debootstrap"}, "SNAPSHOT"),
     ],
 )
-def test_what_can_change_from_one_build_to_the_next_is_refused_where_it_must_not(
+def test_a_base_that_can_change_is_refused_where_builds_must_be_the_same(
     tmp_path: Path, variables: dict[str, str], missing: str
 ) -> None:
     code, said, asked = build(tmp_path, PINNED="1", **variables)

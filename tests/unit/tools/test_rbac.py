@@ -104,7 +104,7 @@ def test_a_definition_in_a_text_is_written() -> None:
     assert found == [Touch("v1", "Secret", WRITE)]
 
 
-def test_what_is_only_looked_at_is_not_written() -> None:
+def test_a_kind_that_is_only_looked_at_may_not_be_written() -> None:
     assert tasks("- k8s_info: {kind: Node}") == [Touch("v1", "Node", READ)]
 
 

@@ -70,7 +70,7 @@ def test_a_module_that_has_begun_is_followed_to_its_end_though_no_more_files_can
 
 
 @pytest.mark.parametrize("more", range(6))
-def test_one_that_cannot_be_asked_for_is_refused_and_no_file_stays_open(
+def test_a_module_that_cannot_be_asked_for_is_refused_and_no_file_stays_open(
     line: tuple[socket.socket, socket.socket], more: int
 ) -> None:
     before = open_descriptors()
@@ -88,12 +88,12 @@ def test_the_umask_is_told_as_it_is_and_stays(mask: int) -> None:
         assert os.umask(before) == mask
 
 
-def test_the_umask_is_not_set_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_telling_the_umask_does_not_set_it_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "umask", pytest.fail)
     assert umask() >= 0
 
 
-def test_where_it_cannot_be_looked_up_nothing_can_be_read_by_others_meanwhile(
+def test_where_the_umask_cannot_be_looked_up_it_is_private_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     set_to: list[int] = []
