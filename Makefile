@@ -65,7 +65,7 @@ test-image: $(READY)  ## Build the images, and run the sample's against a real K
 
 .PHONY: test-ansible
 test-ansible: $(READY)  ## The tests that run Ansible; ANSIBLE=2.18 runs them on that release of ansible-core
-	$(BIN)/pytest -n $(WORKERS) tests/integration tests/robustness --ignore-glob='*/test_dev_*'
+	$(BIN)/pytest -n $(WORKERS) --dist loadscope tests/integration tests/robustness tests/corpus --ignore-glob='*/test_dev_*'
 
 .PHONY: molecule
 molecule: $(READY)  ## The sample operator's scenario; SCENARIO=default|kind|cluster

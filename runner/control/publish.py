@@ -1,4 +1,8 @@
-"""The only place that writes custom resources and tells of them: status, our finalizer, and Events."""
+"""The only place that writes custom resources and tells of them: status, our finalizer, and Events.
+
+Every write is a PUT of what was read, with its resourceVersion: nobody's work is ever overwritten. Events are
+said once: when an object starts to fail and when it recovers, not at each retry.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What is watched, and which changes put which custom resource on the queue."""
+"""What is watched, and which changes put which custom resource on the queue.
+
+An event is only a hint: it says that something may be worth a look, never what to do. One reflector serves a
+kind in a namespace, whether its objects are custom resources, dependents, or both.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a custom resource's status becomes: our conditions, and the fields that a watch maps. Pure."""
+"""What a custom resource's status becomes: our conditions, and the fields that a watch maps. Pure.
+
+Everybody else's conditions pass through untouched, with every key they carry.
+"""
 
 from __future__ import annotations
 

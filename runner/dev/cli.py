@@ -1,4 +1,4 @@
-"""The components' logs as one stream of lines."""
+"""`ansible-operator dev`: a local control plane from the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""What a run reads: environment, extra vars, inventory and play, as files in its private data directory."""
+"""What a run reads: environment, extra vars, inventory and play, as files in its private data directory.
+
+The bundled collection `operator_sdk.util` is found behind every place where a user may have their own: Ansible
+looks in its configured paths and then along Python's, so it goes to the end of PYTHONPATH.
+ANSIBLE_COLLECTIONS_PATH would override an ansible.cfg, or Ansible's defaults.
+"""
 
 from __future__ import annotations
 

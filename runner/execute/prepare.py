@@ -1,4 +1,10 @@
-"""What happens on disk before a run and after it: its inputs, ansible-runner's configuration, its artifacts."""
+"""What happens on disk before a run and after it: its inputs, ansible-runner's configuration, its artifacts.
+
+What kubernetes.core has found out about the cluster's API is handed on from one object's runs to another's. It
+keeps that in a file in TMPDIR named by the server's URL. That of our proxy says whose run it is, so each new
+object would ask the API server for everything again. Should the file be named otherwise one day, it is not
+found, and all is asked for again.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,9 @@
 """What a run is, and what its events say came of it: a pure fold, `fold(state, event) -> state`, then `conclude`.
 
-Deciding knows this module only; how a process is started stays behind the executor.
+Ansible doesn't say in an event whether a failed task was rescued; its recap counts them. A failure that no
+block rescues ends the host's part of the play, so of the failures of a host the last ones, as many as the recap
+counts as `failures`, are those that were not rescued. (Only a rescue within an `always` section that runs after
+such a failure makes this name the wrong task of the two; that the run failed is right even then.)
 """
 
 from __future__ import annotations

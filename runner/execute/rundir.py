@@ -1,4 +1,12 @@
-"""Where the runs of one object live on disk, private and one at a time, and how that goes away again."""
+"""Where the runs of one object live on disk, private and one at a time, and how that goes away again.
+
+Everything is private (0700), nothing is reached through a symlink, no name can lead out of the root, and the
+root is one where nobody but us can have put what runs read: its usual place is the same on every machine, and
+in /tmp.
+
+flock belongs to the open file, so the supervisor, which inherits it, keeps it locked when the operator dies.
+The file names the processes that keep it locked because they could not be ended with their run.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,11 @@
 """From Ansible's output to events: each goes to the artifacts, into the outcome and to every sink, in order.
 
-Nothing that comes ends the reading: a run whose output nobody reads would wait for ever.
+What Ansible's callback knows of an event comes through a pipe ahead of the output (a warm run), or as a file (a
+cold one). Nothing that comes ends the reading: a run whose output nobody reads would wait for ever.
+
+What `no_log` hides stays hidden: ansible-core 2.19 and later still print the error of such a task in full. Its
+result is censored when it reaches an event, but above it the text shows `[ERROR]: Task failed: <message>`, with
+the values that the message was made of.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 Pure. The order of the parts, and which of them `markUnsafe` covers, is the Go operator's. What `markUnsafe`
 promises is more: neither the text of a resource nor the names that it chooses make Ansible do anything.
+
+So is its snake_case, odd results included: acronyms stay together, digits between letters break a word, `HTTP`,
+`URL` and `IP` are words wherever they stand, and a name that began with a capital gets a leading underscore.
 """
 
 from __future__ import annotations

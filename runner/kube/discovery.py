@@ -1,4 +1,4 @@
-"""Kinds and the resources that serve them, asked once per group and version and kept until told to forget."""
+"""Kinds and the resources that serve them, asked once per group and version; and whole objects by their keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Leader election by a Lease: at most one process of an operator acts, and it knows until when it may."""
+"""Leader election by a Lease: at most one process of an operator acts, and it knows until when it may.
+
+The rules are client-go's. No machine's clock is compared with another's: a candidate counts from the moment it
+saw the lease change last, the leader from the moment before it sent what the API server took. So the leader's
+time is always over first.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Kubernetes Events: which to write, and writing them without ever being in the way."""
+"""Tells people what happened to a custom resource, as Kubernetes Events, without ever being in the way.
+
+The same thing said again is a count, and nobody may shout. Saying something puts it on a bounded queue; writing
+is done beside the reconciles, and whatever fails is dropped: an Event is a courtesy.
+"""
 
 from __future__ import annotations
 

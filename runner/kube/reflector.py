@@ -1,4 +1,8 @@
-"""What a reflector makes of trouble: which state it is in, how long it waits, and whether it must list again.
+"""Keeps a Store equal to what the API server has, for one kind in one namespace or all, for ever.
+
+It lists, then watches from where the list ended; whatever goes wrong it waits, with growing patience, and
+resumes: from the last resourceVersion where that is still good, else with a new list whose differences from the
+Store are reported like any change. It ends only by being cancelled.
 
 Nothing the API server or the network does is an error here; everything passes, some of it only when a person
 acts (a missing CustomResourceDefinition, a missing permission), and then the log says what to do.

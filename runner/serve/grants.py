@@ -1,6 +1,10 @@
-"""Who may pass the proxy: one grant per run, refused at once when the run is over.
+"""Who may pass the proxy: one grant per run, refused at once when the run is over, and the kubeconfig that holds
+it.
 
-Loopback is no border between the processes of a pod or a machine, hence the secrets.
+Loopback is no border between the processes of a pod or a machine, hence the secrets. Two kinds of clients read
+the kubeconfig. Python's send `username` and `password`. Go's (kubectl, helm) send no user's credentials over
+plain HTTP, but those of the server's URL: so the URL needs a secret, too. kubernetes.core keeps one discovery
+cache file per URL, so the URL's secret is the owner's, the same for all its runs.
 """
 
 from __future__ import annotations

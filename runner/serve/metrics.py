@@ -1,4 +1,8 @@
-"""Probes and metrics: over TLS and for whom the cluster lets, where that is asked for."""
+"""Probes and metrics, as the kubelet and Prometheus ask for them: over TLS and for whom RBAC lets, if asked for.
+
+Paths and texts are those of the Go operator. Whether a token's account may read /metrics is remembered for as
+long as controller-runtime does, tokens by their hash only.
+"""
 
 from __future__ import annotations
 

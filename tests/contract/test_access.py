@@ -1,4 +1,4 @@
-"""Credentials while the disk is stuck: reading them waits for nobody else's threads, and nobody waits long for it."""
+"""Credentials while the disk is stuck: reading them waits for nobody else's threads, and nobody waits long."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from runner.kube.client import Client
 from runner.kube.connection import Access
 from runner.kube.credentials import ROTATION, Credentials, find_login
 from tests.fixtures.apiserver import ApiServer, Reply, serving
-from tests.fixtures.kubeclock import FakeClock, eventually
+from tests.fixtures.clock import FakeClock
+from tests.fixtures.waiting import until
 
 PATH = "/api/v1/namespaces/ns/configmaps/a"
 
@@ -82,7 +83,7 @@ async def test_a_token_is_read_again_though_every_thread_for_disk_work_is_stuck(
     held = Access(disk.read, time.clock())
     async with asyncio.timeout(10):
         assert token(await held.current()) == "t1"
-        time.time += ROTATION
+        time.advance(ROTATION)
         assert token(await held.current()) == "t2"
 
 
@@ -108,20 +109,20 @@ async def test_requests_go_on_with_the_old_token_while_reading_is_stuck(
     held = Access(disk.read, time.clock())
     await held.current()
     disk.stuck.set()
-    time.time += ROTATION
+    time.advance(ROTATION)
     async with asyncio.timeout(10):
         assert {token(await held.current()) for _ in range(100)} == {"t1"}
     assert disk.begun == 2
 
 
-async def test_what_was_stuck_and_comes_back_is_used(
+async def test_credentials_whose_reading_was_stuck_are_used_when_they_come_back(
     disk: Disk, time: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "GRACE", 0.01)
     held = Access(disk.read, time.clock())
     await held.current()
     disk.stuck.set()
-    time.time += ROTATION
+    time.advance(ROTATION)
     old = await held.current()
     disk.free()
     async with asyncio.timeout(10):
@@ -134,9 +135,9 @@ async def test_a_token_that_is_known_to_have_expired_is_waited_for(tmp_path: Pat
     held = Access(disk.read, time.clock())
     await held.current()
     disk.stuck.set()
-    time.time += ROTATION
+    time.advance(ROTATION)
     asked = asyncio.create_task(held.current())
-    await eventually(lambda: disk.begun == 2)
+    await until(lambda: disk.begun == 2)
     disk.free()
     assert token(await asked) == "t2"
 
@@ -173,11 +174,11 @@ async def test_a_reading_that_failed_is_tried_again_soon(time: FakeClock, tmp_pa
 
     held = Access(login, time.clock())
     await held.current()
-    time.time += 3600
+    time.advance(3600)
     failing[0] = True
     assert token(await held.current()) == "t1"
     failing[0] = False
-    time.time += connection.FORCED_APART
+    time.advance(connection.FORCED_APART)
     assert token(await held.current()) == "t2"
 
 
@@ -185,7 +186,7 @@ async def test_who_stops_waiting_does_not_stop_the_others(disk: Disk, time: Fake
     disk.stuck.set()
     held = Access(disk.read, time.clock())
     first, second = (asyncio.create_task(held.current()) for _ in range(2))
-    await eventually(lambda: disk.begun == 1)
+    await until(lambda: disk.begun == 1)
     first.cancel()
     disk.free()
     assert token(await second) == "t1"

@@ -35,7 +35,7 @@ from runner.errors import (
 from runner.kube.client import Client
 from runner.kube.credentials import Credentials, find_login
 from tests.fixtures.apiserver import ApiServer, Drop, Reply, Stream, failure, serving
-from tests.fixtures.kubeclock import FakeClock
+from tests.fixtures.clock import FakeClock
 
 SECRET = "s3cr3t-t0ken"
 PATH = "/api/v1/namespaces/ns/configmaps/a"
@@ -68,7 +68,7 @@ async def client(server: ApiServer, time: FakeClock, tmp_path: Path) -> AsyncIte
         yield client
 
 
-async def test_sends_the_token_and_says_who_it_is(server: ApiServer, client: Client) -> None:
+async def test_the_client_sends_its_token_and_says_who_it_is(server: ApiServer, client: Client) -> None:
     server.on("get", PATH, Reply({"kind": "ConfigMap"}))
     assert await client.request("GET", PATH, params={"a": "b"}) == {"kind": "ConfigMap"}
     asked = server.asked[0]
@@ -77,7 +77,7 @@ async def test_sends_the_token_and_says_who_it_is(server: ApiServer, client: Cli
     assert asked.query == {"a": "b"}
 
 
-async def test_headers_that_are_repeated_are_sent_repeated_and_its_own_credentials_alone(
+async def test_repeated_headers_are_sent_repeated_and_the_clients_own_credentials_alone(
     server: ApiServer, client: Client
 ) -> None:
     server.on("get", PATH, Reply({}))
@@ -166,19 +166,19 @@ async def test_a_write_is_never_tried_again(server: ApiServer, client: Client) -
     assert server.count("post") == 1
 
 
-async def test_no_answer_is_unreachable(server: ApiServer, client: Client) -> None:
+async def test_a_connection_that_is_dropped_is_an_unreachable_error(server: ApiServer, client: Client) -> None:
     server.on("post", PATH, Drop())
     with pytest.raises(UnreachableError, match=f"127.0.0.1:{server.port}"):
         await client.request("POST", PATH, body={})
 
 
-async def test_an_answer_that_is_cut_is_unreachable(server: ApiServer, client: Client) -> None:
+async def test_an_answer_that_is_cut_is_an_unreachable_error(server: ApiServer, client: Client) -> None:
     server.on("get", PATH, Stream(b'{"kind":', then="cut"))
     with pytest.raises(UnreachableError):
         await client.request("GET", PATH)
 
 
-async def test_a_silent_server_is_unreachable(server: ApiServer, client: Client) -> None:
+async def test_a_silent_server_is_an_unreachable_error(server: ApiServer, client: Client) -> None:
     server.on("get", PATH, Stream(then="hang"))
     with pytest.raises(UnreachableError, match="Timeout"):
         await client.request("GET", PATH, timeout=0.05, tries=1)
@@ -206,7 +206,7 @@ async def test_a_refused_token_is_read_again_once(server: ApiServer, time: FakeC
     server.on("put", PATH, Reply({}))
     async with connected(server.kubeconfig(tmp_path / "c", user={"tokenFile": "token"}), time) as client:
         (tmp_path / "token").write_text("new\n")
-        time.time += 10
+        time.advance(10)
         await client.request("PUT", PATH, body={})
     assert [asked.headers["Authorization"] for asked in server.asked] == ["Bearer old", "Bearer new"]
 
@@ -215,7 +215,7 @@ async def test_a_token_that_stays_refused_is_not_tried_again(
     server: ApiServer, client: Client, time: FakeClock
 ) -> None:
     server.tokens = {"another"}
-    time.time += 10
+    time.advance(10)
     with pytest.raises(UnauthorizedError):
         await client.request("GET", PATH)
     assert server.count("get") == 1
@@ -225,12 +225,12 @@ async def test_many_refusals_read_the_credentials_once(server: ApiServer, time: 
     found, readings = find_login(str(server.kubeconfig(tmp_path / "c", user={"token": SECRET}))), []
 
     def login() -> Credentials:
-        readings.append(time.time)
+        readings.append(time.now)
         return found()
 
     server.tokens = {"another"}
     client = await Client.connect(login=login, clock=time.clock())
-    time.time += 10
+    time.advance(10)
     calls = (client.request("GET", PATH) for _ in range(10))
     outcomes = await asyncio.gather(*calls, return_exceptions=True)
     await client.close()
@@ -246,10 +246,10 @@ async def test_a_token_file_is_read_again_after_a_minute(
     async with connected(server.kubeconfig(tmp_path / "c", user={"tokenFile": str(token)}), time) as client:
         token.write_text("new")
         assert await client.auth_headers() == {"Authorization": "Bearer old"}
-        time.time += 61
+        time.advance(61)
         assert await client.auth_headers() == {"Authorization": "Bearer new"}
         token.unlink()
-        time.time += 61
+        time.advance(61)
         assert await client.auth_headers() == {"Authorization": "Bearer new"}
 
 
@@ -418,7 +418,7 @@ async def test_a_server_of_an_unknown_authority_is_not_spoken_to(
     assert secure.asked == []
 
 
-async def test_insecure_means_insecure(
+async def test_with_insecure_skip_tls_verify_any_server_is_spoken_to(
     secure: ApiServer, authority: Authority, time: FakeClock, tmp_path: Path
 ) -> None:
     config = secure.kubeconfig(

@@ -15,7 +15,7 @@ from runner.kube.client import Client
 from runner.kube.discovery import STATUS_AGE, Discovery, ObjectsApi
 from runner.objects import LEVELS, GroupVersionKind, ObjectKey
 from tests.fixtures.apiserver import ApiServer, Reply, failure, serves, serving, thing
-from tests.fixtures.kubeclock import FakeClock
+from tests.fixtures.clock import FakeClock
 
 GVK = GroupVersionKind("cache.example.com", "v1", "Memcached")
 ROOT = "/apis/cache.example.com/v1"
@@ -55,7 +55,7 @@ async def test_a_resource_is_found_by_its_plural(scene: Scene) -> None:
     assert scene.server.count("get") == 1
 
 
-async def test_paths_follow_the_scope(scene: Scene) -> None:
+async def test_the_path_of_a_resource_follows_its_scope(scene: Scene) -> None:
     scene.server.on("get", "/api/v1", serves(("nodes", "Node"), namespaced=False))
     namespaced = await scene.discovery.resource(GVK)
     cluster = await scene.discovery.resource(GroupVersionKind("", "v1", "Node"))
@@ -74,12 +74,12 @@ async def test_an_absent_kind_is_asked_for_again_after_a_moment_only(scene: Scen
     for _ in range(3):
         with pytest.raises(KindAbsentError, match="CustomResourceDefinition"):
             await scene.discovery.resource(GVK)
-    scene.time.time += 6
+    scene.time.advance(6)
     assert (await scene.discovery.resource(GVK)).plural == "memcacheds"
     assert scene.server.count("get") == 2
 
 
-async def test_what_is_forgotten_is_asked_for_again(scene: Scene) -> None:
+async def test_a_kind_that_was_forgotten_is_asked_for_again(scene: Scene) -> None:
     await scene.discovery.resource(GVK)
     scene.discovery.forget(GVK)
     await scene.discovery.resource(GVK)
@@ -122,7 +122,7 @@ async def test_a_status_subresource_that_is_added_later_is_noticed(scene: Scene)
     scene.server.on("get", ROOT, serves(kinds, status=False), serves(kinds))
     objects = ObjectsApi(scene.client, scene.discovery)
     assert [await objects.has_status(KEY) for _ in range(3)] == [False] * 3
-    scene.time.time += STATUS_AGE + 1
+    scene.time.advance(STATUS_AGE + 1)
     assert [await objects.has_status(KEY) for _ in range(3)] == [True] * 3
     assert scene.server.count("get") == 2
 

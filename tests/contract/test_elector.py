@@ -12,7 +12,7 @@ import pytest
 from runner.kube.client import Client
 from runner.kube.election import Elector, Term
 from tests.fixtures.apiserver import ApiServer, Drop, Reply, failure, serving
-from tests.fixtures.kubeclock import START, FakeClock
+from tests.fixtures.clock import START, FakeClock
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/ns/leases"
 PATH = f"{LEASES}/operator"
@@ -47,9 +47,9 @@ class Candidate:
 
     def _wall(self) -> float:
         """Asked for once a write, before it is sent."""
-        self._time.time += self._freeze
+        self._time.advance(self._freeze)
         self._freeze = 0.0
-        return self._time.time
+        return self._time.now
 
 
 @pytest.fixture
@@ -193,7 +193,7 @@ async def test_a_leader_that_was_frozen_past_its_deadline_asks_nothing_more(
 ) -> None:
     await leading(server, candidate)
     server.on("put", PATH, lease("me"))
-    time.time += 10.0
+    time.advance(10.0)
     asked = len(server.asked)
     assert "not renewed" in await candidate.elector.lost()
     assert len(server.asked) == asked
@@ -207,7 +207,7 @@ async def test_a_freeze_while_a_renewal_is_under_way_counts_from_before_it(
     candidate.freeze_at_next_write(11.0)
     assert "not renewed" in await candidate.elector.lost()
     assert server.count("put") == 1
-    assert max(candidate.until) <= time.time
+    assert max(candidate.until) <= time.now
 
 
 async def test_releasing_makes_the_lease_nobodys(server: ApiServer, candidate: Candidate) -> None:
@@ -222,7 +222,7 @@ async def test_who_does_not_lead_releases_nothing(
 ) -> None:
     await candidate.elector.release()
     await leading(server, candidate)
-    time.time += 10.0
+    time.advance(10.0)
     await candidate.elector.release()
     assert server.count("put") == 0
 

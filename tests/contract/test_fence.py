@@ -1,4 +1,4 @@
-"""Once the fence is shut nothing reaches the API server: not a request, not the rest of one, not an open stream."""
+"""Once the fence is shut nothing reaches the API server: no request, no rest of one, no open stream."""
 
 from __future__ import annotations
 
@@ -88,34 +88,38 @@ def test_a_fence_is_open_for_ever_until_it_is_told_a_time(clock: Clock) -> None:
 
 
 @pytest.mark.parametrize(("moment", "shut"), [(END - 0.001, False), (END, True), (END + 1e6, True)])
-def test_it_is_shut_from_the_moment_on_by_nothing_but_the_time(
+def test_a_fence_is_shut_from_its_moment_on_by_nothing_but_the_time(
     fence: Fence, clock: Clock, moment: float, shut: bool
 ) -> None:
     clock.time = moment
     assert fence.shut is shut
 
 
-def test_what_was_closed_stays_closed(fence: Fence) -> None:
+def test_a_fence_that_was_shut_stays_shut(fence: Fence) -> None:
     fence.close()
     fence.open_until(END + 100)
     assert fence.shut
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
-async def test_no_request_goes_out(client: Client, server: Server, clock: Clock, method: str) -> None:
+async def test_behind_a_shut_fence_no_request_goes_out(
+    client: Client, server: Server, clock: Clock, method: str
+) -> None:
     clock.time = END
     with pytest.raises(LeadershipLostError):
         await client.request(method, "/api/v1/namespaces")
     assert server.received == b""
 
 
-async def test_no_connection_for_an_upgrade_is_made(client: Client, clock: Clock) -> None:
+async def test_behind_a_shut_fence_no_connection_for_an_upgrade_is_made(client: Client, clock: Clock) -> None:
     clock.time = END
     with pytest.raises(LeadershipLostError):
         await client.dial()
 
 
-async def test_the_rest_of_a_body_does_not_go_out(client: Client, server: Server, clock: Clock) -> None:
+async def test_behind_a_shut_fence_the_rest_of_a_body_does_not_go_out(
+    client: Client, server: Server, clock: Clock
+) -> None:
     more = asyncio.Event()
 
     async def body() -> AsyncIterator[bytes]:
@@ -136,7 +140,9 @@ async def test_the_rest_of_a_body_does_not_go_out(client: Client, server: Server
     assert b"second half" not in server.received
 
 
-async def test_an_open_stream_carries_nothing_more(client: Client, server: Server, clock: Clock) -> None:
+async def test_behind_a_shut_fence_an_open_stream_carries_nothing_more(
+    client: Client, server: Server, clock: Clock
+) -> None:
     _, writer = await client.dial()
     writer.write(b"before")
     await until(lambda: server.received == b"before")

@@ -59,7 +59,7 @@ async def test_an_operator_that_is_not_ready_says_why_and_stays_alive() -> None:
 
 
 @pytest.mark.parametrize("address", ["", "0"])
-async def test_an_empty_address_disables(address: str) -> None:
+async def test_an_empty_address_disables_the_probes(address: str) -> None:
     listener = probes(address)
     await listener.start()
     assert listener.port == 0
@@ -71,7 +71,7 @@ async def test_an_empty_host_is_every_interface() -> None:
         assert (await get(url + "/healthz"))[0] == 200
 
 
-async def test_an_address_in_use_is_named() -> None:
+async def test_an_address_of_the_probes_that_is_in_use_is_named() -> None:
     first = probes("127.0.0.1:0")
     async with listening(first):
         with pytest.raises(ListenError, match=str(first.port)):

@@ -44,7 +44,7 @@ def pod(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     return {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "6443", "HOME": "/nowhere"}
 
 
-def test_the_given_path_wins_over_everything(tmp_path: Path, pod: dict[str, str]) -> None:
+def test_a_given_kubeconfig_wins_over_every_other_login(tmp_path: Path, pod: dict[str, str]) -> None:
     given, other = config(tmp_path / "a", user={"token": "given"}), config(tmp_path / "b")
     assert token_of(find_login(str(given), {**pod, "KUBECONFIG": str(other)})()) == "given"
 
@@ -67,21 +67,21 @@ def test_an_ipv6_address_of_the_service_is_bracketed(pod: dict[str, str]) -> Non
     assert found.info.server == "https://[fd00::1]:6443"
 
 
-def test_the_home_directory_comes_last(tmp_path: Path) -> None:
+def test_the_kubeconfig_in_the_home_directory_comes_last(tmp_path: Path) -> None:
     config(tmp_path / ".kube" / "config", user={"token": "home"})
     found = find_login(env={"HOME": str(tmp_path)})()
     assert token_of(found) == "home"
     assert found.info.server == "https://kube.example.com:6443"
 
 
-def test_nothing_found_names_what_was_tried(tmp_path: Path) -> None:
+def test_a_login_that_is_nowhere_names_what_was_tried(tmp_path: Path) -> None:
     with pytest.raises(CredentialsError) as caught:
         find_login(env={"HOME": str(tmp_path)})
     for tried in ("KUBECONFIG", "service account", str(tmp_path / ".kube" / "config")):
         assert tried in str(caught.value)
 
 
-def test_several_files_count_as_one_and_the_first_value_wins(tmp_path: Path) -> None:
+def test_several_kubeconfigs_count_as_one_and_the_first_value_wins(tmp_path: Path) -> None:
     first = config(tmp_path / "a", user=None)
     second = config(tmp_path / "b", cluster={"server": "https://other"}, user={"token": "second"})
     found = find_login(f"{first}:{tmp_path / 'absent'}:{second}", {})()
@@ -89,12 +89,12 @@ def test_several_files_count_as_one_and_the_first_value_wins(tmp_path: Path) -> 
     assert found.info.server == "https://kube.example.com:6443"
 
 
-def test_a_relative_path_is_relative_to_its_file(tmp_path: Path) -> None:
+def test_a_path_in_a_kubeconfig_is_relative_to_its_file(tmp_path: Path) -> None:
     path = config(tmp_path / "deep" / "a", cluster={**CLUSTER, "certificate-authority": "../ca.crt"})
     assert find_login(str(path), {})().info.ca_path == str(tmp_path / "deep" / "../ca.crt")
 
 
-def test_data_wins_over_a_path(tmp_path: Path) -> None:
+def test_data_in_a_kubeconfig_wins_over_a_path(tmp_path: Path) -> None:
     both = {**CLUSTER, "certificate-authority": "ca.crt", "certificate-authority-data": "eA=="}
     info = find_login(str(config(tmp_path / "a", cluster=both)), {})().info
     assert (info.ca_data, info.ca_path) == ("eA==", None)

@@ -97,7 +97,7 @@ async def test_a_client_that_leaves_ends_its_watch_at_the_api_server(bench: Benc
         await asyncio.wait_for(closed.wait(), 5)
 
 
-async def test_one_runs_end_leaves_the_others_alone(bench: Bench) -> None:
+async def test_the_end_of_one_run_leaves_the_others_connections_alone(bench: Bench) -> None:
     with bench.proxy.grant(OWNER) as first:
         with bench.proxy.grant(OWNER):
             pass
@@ -140,7 +140,7 @@ async def test_a_request_that_is_not_sent_on_yet_is_not_sent_after_the_fence(ben
     assert [request.method for request in bench.seen] == ["GET", "HEAD"]
 
 
-async def test_localhost_is_served_over_ipv6_too(bench: Bench) -> None:
+async def test_the_proxy_serves_localhost_over_ipv6_too(bench: Bench) -> None:
     try:
         socket.create_server(("::1", 0), family=socket.AF_INET6).close()
     except OSError:
@@ -149,7 +149,7 @@ async def test_localhost_is_served_over_ipv6_too(bench: Bench) -> None:
         assert answer.status == 401
 
 
-async def test_a_port_in_use_is_named(bench: Bench) -> None:
+async def test_a_port_of_the_proxy_that_is_in_use_is_named(bench: Bench) -> None:
     second = Proxy(bench.client, FakeDiscovery(), port=bench.proxy.port)
     with pytest.raises(ListenError, match=str(bench.proxy.port)):
         await second.start()

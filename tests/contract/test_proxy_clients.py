@@ -35,7 +35,7 @@ def api_for(grant: Grant, directory: Path) -> client.CoreV1Api:
     return client.CoreV1Api(UNTYPED.new_client_from_config(str(file)))
 
 
-async def test_a_request_passes(bench: Bench, tmp_path: Path) -> None:
+async def test_a_request_of_the_official_client_passes(bench: Bench, tmp_path: Path) -> None:
     with bench.proxy.grant(OWNER) as grant:
         api = api_for(grant, tmp_path)
         found = await asyncio.to_thread(api.read_namespaced_config_map, "c", "shop")
@@ -44,7 +44,7 @@ async def test_a_request_passes(bench: Bench, tmp_path: Path) -> None:
     assert found.metadata.uid == "u1"
 
 
-async def test_after_the_run_the_client_is_told_so(bench: Bench, tmp_path: Path) -> None:
+async def test_after_the_run_the_official_client_is_told_that_it_is_over(bench: Bench, tmp_path: Path) -> None:
     with bench.proxy.grant(OWNER) as grant:
         api = api_for(grant, tmp_path)
     with pytest.raises(client.ApiException, match="only Ansible runs that are under way") as refused:
@@ -53,7 +53,7 @@ async def test_after_the_run_the_client_is_told_so(bench: Bench, tmp_path: Path)
     assert refused.value.status == 401
 
 
-async def test_exec_passes_as_a_websocket(bench: Bench, tmp_path: Path) -> None:
+async def test_exec_of_the_official_client_passes_as_a_websocket(bench: Bench, tmp_path: Path) -> None:
     async def kubelet(request: web.BaseRequest) -> web.StreamResponse:
         socket = web.WebSocketResponse(protocols=("v4.channel.k8s.io",))
         await socket.prepare(request)

@@ -182,7 +182,7 @@ async def test_a_client_that_waits_to_be_told_to_continue_is_told(bench: Bench) 
     assert (reply.status, bench.bodies) == (200, [b"{}"])
 
 
-async def test_no_answer_is_told_in_the_apis_own_shape(bench: Bench) -> None:
+async def test_an_api_server_that_does_not_answer_is_told_as_a_status_object(bench: Bench) -> None:
     bench.client._base = URL("http://127.0.0.1:1")
     with bench.proxy.grant(OWNER) as grant:
         reply = await bench.ask("GET", PATH, grant)

@@ -67,7 +67,7 @@ async def test_a_yaml_body_is_injected_and_goes_on_as_json(bench: Bench) -> None
         ("POST", "/apis", "application/json", b"{}"),
     ],
 )
-async def test_everything_else_passes_untouched(
+async def test_a_request_that_creates_no_plain_object_passes_untouched(
     bench: Bench, method: str, path: str, content_type: str, body: bytes
 ) -> None:
     with bench.proxy.grant(OWNER) as grant:

@@ -44,7 +44,7 @@ async def test_what_a_run_deletes_is_its_own(bench: Bench, body: dict[str, Any])
     ("method", "path", "status"),
     [("GET", PATH, 200), ("PUT", PATH, 409), ("PATCH", PATH + "?dryRun=All", 200), ("GET", PATH[:-2], 200)],
 )
-async def test_what_was_not_written_is_nobodys(bench: Bench, method: str, path: str, status: int) -> None:
+async def test_a_change_that_no_run_made_is_nobodys(bench: Bench, method: str, path: str, status: int) -> None:
     await wrote(bench, method, path, {"kind": "ConfigMap", "metadata": META}, status)
     assert not bench.proxy.own_write("u1", "7")
 

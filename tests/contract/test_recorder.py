@@ -15,7 +15,8 @@ from runner.kube.client import Client
 from runner.kube.recorder import QUEUE, Recorder
 from runner.objects import GroupVersionKind, ObjectKey
 from tests.fixtures.apiserver import ApiServer, Reply, failure, serving
-from tests.fixtures.kubeclock import FakeClock, eventually
+from tests.fixtures.clock import FakeClock
+from tests.fixtures.waiting import until
 
 GVK = GroupVersionKind("cache.example.com", "v1", "Memcached")
 KEY = ObjectKey(GVK, "ns", "a")
@@ -49,7 +50,7 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
 
 async def test_an_event_names_the_object_the_reason_and_who_says_it(scene: Scene) -> None:
     scene.say()
-    await eventually(lambda: scene.server.count("post"))
+    await until(lambda: scene.server.count("post"))
     body = scene.server.asked[0].body
     assert body["metadata"]["name"].startswith("a.")
     assert body["involvedObject"] == {
@@ -63,31 +64,31 @@ async def test_an_event_names_the_object_the_reason_and_who_says_it(scene: Scene
 async def test_a_cluster_scoped_objects_event_lives_in_default(scene: Scene) -> None:
     path = "/api/v1/namespaces/default/events"
     scene.say(key=ObjectKey(GVK, "", "wide"))
-    await eventually(lambda: scene.server.count("post", path))
+    await until(lambda: scene.server.count("post", path))
     assert "namespace" not in scene.server.asked[0].body["involvedObject"]
 
 
-async def test_the_same_again_is_counted(scene: Scene) -> None:
+async def test_an_event_that_is_said_again_is_counted(scene: Scene) -> None:
     scene.say()
-    await eventually(lambda: scene.server.count("post"))
+    await until(lambda: scene.server.count("post"))
     path = f"{EVENTS}/{scene.server.asked[0].body['metadata']['name']}"
     scene.server.on("patch", path, Reply({}))
-    scene.time.time += 60
+    scene.time.advance(60)
     scene.say()
     scene.say()
-    await eventually(lambda: scene.server.count("patch") == 2)
+    await until(lambda: scene.server.count("patch") == 2)
     assert scene.server.count("post") == 1
     assert scene.server.asked[-1].body == {"count": 3, "lastTimestamp": "1970-01-12T13:47:40Z"}
 
 
 @pytest.mark.parametrize("what", ["expired", "long ago"])
-async def test_the_same_is_said_anew_when_the_first_is_gone(scene: Scene, what: str) -> None:
+async def test_an_event_is_written_anew_when_the_one_before_is_gone(scene: Scene, what: str) -> None:
     scene.say()
-    await eventually(lambda: scene.server.count("post"))
+    await until(lambda: scene.server.count("post"))
     if what == "long ago":
-        scene.time.time += 3600
+        scene.time.advance(3600)
     scene.say()
-    await eventually(lambda: scene.server.count("post") == 2)
+    await until(lambda: scene.server.count("post") == 2)
     assert scene.server.count("patch") == (what == "expired")
 
 
@@ -95,14 +96,12 @@ async def test_one_object_cannot_flood_and_does_not_silence_another(scene: Scene
     for number in range(100):
         scene.say(f"{number}")
     scene.say(uid="other")
-    await eventually(
-        lambda: scene.server.asked and scene.server.asked[-1].body["involvedObject"]["uid"] == "other"
-    )
+    await until(lambda: scene.server.asked and scene.server.asked[-1].body["involvedObject"]["uid"] == "other")
     assert scene.server.count("post") == 26
-    scene.time.time += 301
+    scene.time.advance(301)
     scene.say("later")
     scene.say("too much")
-    await eventually(lambda: scene.server.count("post") == 27)
+    await until(lambda: scene.server.count("post") == 27)
     assert scene.server.asked[-1].body["message"] == "later"
 
 
@@ -111,13 +110,13 @@ async def test_forbidden_is_told_once_with_what_to_do_and_then_left_alone(scene:
     with capture_logs() as logs:
         scene.say("one")
         scene.say("two")
-        await eventually(lambda: logs)
-        scene.time.time += 301
+        await until(lambda: logs)
+        scene.time.advance(301)
         scene.say("three")
-        await eventually(lambda: scene.server.count("post") == 2)
-        scene.time.time += 301
+        await until(lambda: scene.server.count("post") == 2)
+        scene.time.advance(301)
         scene.say("four")
-        await eventually(lambda: scene.server.count("post") == 3)
+        await until(lambda: scene.server.count("post") == 3)
     assert [asked.body["message"] for asked in scene.server.asked] == ["one", "three", "four"]
     assert len(logs) == 1
     assert 'resources: ["events"]' in logs[0]["todo"]
@@ -126,7 +125,7 @@ async def test_forbidden_is_told_once_with_what_to_do_and_then_left_alone(scene:
 async def test_a_transient_error_is_waited_out_for_a_while(scene: Scene) -> None:
     scene.server.on("post", EVENTS, failure(503), Reply({}, 201))
     scene.say()
-    await eventually(lambda: scene.server.count("post") == 2)
+    await until(lambda: scene.server.count("post") == 2)
     assert scene.time.slept == [0.5]
 
 
@@ -134,13 +133,13 @@ async def test_an_event_that_cannot_be_written_makes_way_for_the_next(scene: Sce
     scene.server.on("post", EVENTS, failure(500), failure(500), failure(500), failure(422), Reply({}, 201))
     for message in ("stormy", "invalid", "good"):
         scene.say(message)
-    await eventually(lambda: scene.server.count("post") == 5)
+    await until(lambda: scene.server.count("post") == 5)
     assert scene.server.asked[-1].body["message"] == "good"
 
 
 async def test_a_long_message_and_a_long_name_are_cut_to_what_is_accepted(scene: Scene) -> None:
     scene.say("x" * 5000, key=ObjectKey(GVK, "ns", "n" * 253))
-    await eventually(lambda: scene.server.count("post"))
+    await until(lambda: scene.server.count("post"))
     body = scene.server.asked[0].body
     assert len(body["message"]) == 1024
     assert len(body["metadata"]["name"]) <= 253
@@ -149,4 +148,4 @@ async def test_a_long_message_and_a_long_name_are_cut_to_what_is_accepted(scene:
 async def test_a_full_queue_drops_and_does_not_raise(scene: Scene) -> None:
     for number in range(QUEUE + 50):
         scene.say(uid=str(number), key=ObjectKey(GVK, "ns", str(number)))
-    await eventually(lambda: scene.server.count("post") == QUEUE)
+    await until(lambda: scene.server.count("post") == QUEUE)

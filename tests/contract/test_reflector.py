@@ -31,7 +31,8 @@ from tests.fixtures.apiserver import (
     serving,
     thing,
 )
-from tests.fixtures.kubeclock import FakeClock, eventually
+from tests.fixtures.clock import FakeClock
+from tests.fixtures.waiting import until
 
 GVK = GroupVersionKind("cache.example.com", "v1", "Memcached")
 ROOT = "/apis/cache.example.com/v1"
@@ -60,7 +61,7 @@ class Scene:
     async def until_told(self, *expected: tuple[What, str]) -> None:
         """Waits for as many changes as expected, and compares."""
         with contextlib.suppress(TimeoutError):
-            await eventually(lambda: len(self.changes) >= len(expected))
+            await until(lambda: len(self.changes) >= len(expected))
         assert self.told() == list(expected)
 
     def versions(self) -> list[str]:
@@ -101,12 +102,12 @@ async def running(reflector: Reflector) -> AsyncIterator[None]:
             await task
 
 
-async def test_lists_in_pages_and_watches_metadata_only_from_where_the_list_ended(scene: Scene) -> None:
+async def test_a_kind_is_listed_in_pages_and_its_metadata_watched_from_where_the_list_ended(scene: Scene) -> None:
     scene.server.on(
         "get", THINGS, listing([thing("a")], "7", more="next"), listing([thing("b", 2)], "7"), failure(500)
     )
     async with running(reflector := scene.reflector()):
-        await eventually(lambda: scene.server.count("watch"))
+        await until(lambda: scene.server.count("watch"))
         first, second = scene.server.seen("get", THINGS)
         watch = scene.server.seen("watch")[0]
     assert reflector.has_synced.is_set()
@@ -125,11 +126,11 @@ async def test_a_namespace_is_watched_alone(scene: Scene) -> None:
     scene.server.on("get", path, listing([thing("a")]))
     scene.server.on("watch", path, Stream())
     async with running(scene.reflector("ns")):
-        await eventually(lambda: scene.server.count("watch", path))
+        await until(lambda: scene.server.count("watch", path))
     await scene.until_told((What.ADDED, "a"))
 
 
-async def test_tells_additions_updates_and_deletions_with_the_old_and_the_new(scene: Scene) -> None:
+async def test_additions_updates_and_deletions_are_told_with_the_old_and_the_new(scene: Scene) -> None:
     scene.server.on("get", THINGS, listing([thing("a")]))
     scene.server.on(
         "watch",
@@ -170,11 +171,11 @@ async def test_a_deletion_in_a_410_gap_is_told(scene: Scene) -> None:
         )
 
 
-async def test_410_as_the_answer_to_a_watch_lists_anew(scene: Scene) -> None:
+async def test_a_410_as_the_answer_to_a_watch_leads_to_a_new_list(scene: Scene) -> None:
     scene.server.on("get", THINGS, listing([thing("a")]), listing([], "200"))
     scene.server.on("watch", THINGS, failure(410, "Expired"), Stream())
     async with running(scene.reflector()):
-        await eventually(lambda: scene.versions() == ["100", "200"])
+        await until(lambda: scene.versions() == ["100", "200"])
     await scene.until_told((What.ADDED, "a"), (What.GONE, "a"))
 
 
@@ -197,7 +198,7 @@ async def test_an_expired_list_begins_anew_and_forgets_nothing(scene: Scene) -> 
         listing([thing("b")], "8"),
     )
     async with running(scene.reflector()):
-        await eventually(lambda: scene.versions() == ["8"])
+        await until(lambda: scene.versions() == ["8"])
     await scene.until_told((What.ADDED, "a"), (What.ADDED, "b"))
 
 
@@ -221,7 +222,9 @@ async def test_an_expired_list_begins_anew_and_forgets_nothing(scene: Scene) -> 
         "ended early", "HTTP 500", "HTTP 429", "HTTP 401", "HTTP 403",
     ],
 )  # fmt: skip
-async def test_trouble_is_survived(scene: Scene, trouble: Stream, resumes_from: str) -> None:
+async def test_a_watch_is_resumed_after_any_transient_error(
+    scene: Scene, trouble: Stream, resumes_from: str
+) -> None:
     scene.server.on("get", THINGS, listing([thing("a")], "100"), listing([thing("a")], "200"))
     scene.server.on("watch", THINGS, trouble, Stream(event("ADDED", thing("b", 300))))
     async with running(reflector := scene.reflector()):
@@ -252,26 +255,26 @@ async def test_a_line_that_falls_silent_is_given_up(scene: Scene) -> None:
 async def test_a_server_that_asks_for_time_gets_it(scene: Scene) -> None:
     scene.server.on("get", THINGS, failure(429, "TooManyRequests", Retry_After="17"), listing([]))
     async with running(scene.reflector()):
-        await eventually(lambda: scene.server.count("watch"))
+        await until(lambda: scene.server.count("watch"))
     assert scene.time.slept == [17.0]
 
 
-async def test_watches_that_end_at_once_do_not_make_it_spin(scene: Scene) -> None:
+async def test_watches_that_end_at_once_do_not_make_the_reflector_spin(scene: Scene) -> None:
     scene.server.on("get", THINGS, listing([]))
     scene.server.on("watch", THINGS, Stream(then="end"))
     async with running(scene.reflector()):
-        await eventually(lambda: scene.time.elapsed > 600)
+        await until(lambda: scene.time.elapsed > 600)
     assert scene.server.count("watch") < 35
     assert scene.server.count("get", THINGS) == 1
     assert max(scene.time.slept) == 30.0
     assert min(scene.time.slept) == 0.1
 
 
-async def test_a_list_that_always_works_before_a_watch_that_never_does_makes_it_no_hastier(scene: Scene) -> None:
+async def test_a_list_that_works_before_a_watch_that_never_does_resets_no_backoff(scene: Scene) -> None:
     scene.server.on("get", THINGS, listing([]))
     scene.server.on("watch", THINGS, failure(410, "Expired"))
     async with running(scene.reflector()):
-        await eventually(lambda: scene.time.elapsed > 600)
+        await until(lambda: scene.time.elapsed > 600)
     assert len(scene.server.asked) < 70
 
 
@@ -279,19 +282,19 @@ async def test_a_version_that_expired_in_an_outage_is_replaced_without_delay(sce
     scene.server.on("get", THINGS, listing([]))
     scene.server.on("watch", THINGS, *[failure(503)] * 4, Stream(error_event(410), then="end"), Stream())
     async with running(scene.reflector()):
-        await eventually(lambda: scene.server.count("watch") == 6)
+        await until(lambda: scene.server.count("watch") == 6)
     assert scene.time.slept == [0.1, 0.2, 0.4, 0.8, 0.1]
 
 
-async def test_a_watch_that_held_makes_the_next_trouble_the_first(scene: Scene) -> None:
+async def test_a_watch_that_held_resets_the_backoff(scene: Scene) -> None:
     scene.server.on("get", THINGS, listing([]))
     good = Stream(event("ADDED", thing("a", 101)), then="hang")
     scene.server.on("watch", THINGS, *[Stream(then="end")] * 5, good, Stream())
     async with running(scene.reflector()):
         await scene.until_told((What.ADDED, "a"))
-        scene.time.time += 60
+        scene.time.advance(60)
         good.send(error_event(429))
-        await eventually(lambda: scene.server.count("watch") == 7)
+        await until(lambda: scene.server.count("watch") == 7)
     assert scene.time.slept == [0.1, 0.2, 0.4, 0.8, 1.6, 0.1]
 
 
@@ -299,7 +302,7 @@ async def test_a_version_that_is_refused_again_and_again_is_given_up(scene: Scen
     scene.server.on("get", THINGS, listing([], "100"), listing([], "200"))
     scene.server.on("watch", THINGS, *[failure(500)] * 5, Stream())
     async with running(scene.reflector()):
-        await eventually(lambda: scene.versions() == [*["100"] * 5, "200"])
+        await until(lambda: scene.versions() == [*["100"] * 5, "200"])
 
 
 async def test_an_absent_kind_is_noticed_when_it_comes(scene: Scene) -> None:
@@ -308,10 +311,10 @@ async def test_an_absent_kind_is_noticed_when_it_comes(scene: Scene) -> None:
     scene.server.on("get", THINGS, listing([thing("a")]))
     with capture_logs() as logs:
         async with running(reflector := scene.reflector()):
-            await eventually(lambda: reflector.phase is Phase.ABSENT)
+            await until(lambda: reflector.phase is Phase.ABSENT)
             assert not reflector.has_synced.is_set()
             await scene.until_told((What.ADDED, "a"))
-            await eventually(lambda: reflector.phase is Phase.WATCHING)
+            await until(lambda: reflector.phase is Phase.WATCHING)
     assert scene.time.slept == [10.0, 10.0]
     warnings = [line for line in logs if line["log_level"] == "warning"]
     assert len(warnings) == 1
@@ -323,11 +326,11 @@ async def test_a_kind_that_is_deleted_takes_its_objects_with_it(scene: Scene) ->
     scene.server.on("get", THINGS, listing([thing("a"), thing("b")]), failure(404))
     scene.server.on("watch", THINGS, first, failure(404))
     async with running(reflector := scene.reflector()):
-        await eventually(lambda: reflector.phase is Phase.WATCHING)
+        await until(lambda: reflector.phase is Phase.WATCHING)
         scene.server.on("get", ROOT, failure(404))
         first.send(error_event(429))
         await scene.until_told((What.ADDED, "a"), (What.ADDED, "b"), (What.GONE, "a"), (What.GONE, "b"))
-        await eventually(lambda: reflector.phase is Phase.ABSENT)
+        await until(lambda: reflector.phase is Phase.ABSENT)
     assert len(reflector.store) == 0
 
 
@@ -343,7 +346,7 @@ async def test_a_forbidden_kind_is_polled_with_patience_until_it_is_allowed(scen
     scene.server.on("get", THINGS, no, no, no, no, no, listing([thing("a")]))
     with capture_logs() as logs:
         async with running(reflector := scene.reflector()):
-            await eventually(lambda: reflector.phase is Phase.FORBIDDEN)
+            await until(lambda: reflector.phase is Phase.FORBIDDEN)
             await scene.until_told((What.ADDED, "a"))
     assert scene.time.slept == [10.0, 20.0, 40.0, 60.0, 60.0]
     warnings = [line for line in logs if line["log_level"] == "warning"]
@@ -387,28 +390,28 @@ async def test_one_object_that_is_nested_deeply_hides_no_other(scene: Scene, lev
 async def test_a_kind_is_not_ready_before_it_was_listed(scene: Scene) -> None:
     scene.server.on("get", THINGS, failure(500))
     async with running(reflector := scene.reflector()):
-        await eventually(lambda: reflector.phase is Phase.WAITING)
+        await until(lambda: reflector.phase is Phase.WAITING)
         assert not reflector.ready
         scene.server.on("get", THINGS, listing([thing("a")]))
-        await eventually(lambda: reflector.ready)
+        await until(lambda: reflector.ready)
 
 
 async def test_a_kind_that_was_listed_stays_ready_while_its_watch_is_interrupted(scene: Scene) -> None:
     scene.server.on("get", THINGS, listing([thing("a")]))
     scene.server.on("watch", THINGS, failure(500))
     async with running(reflector := scene.reflector()):
-        await eventually(lambda: reflector.phase is Phase.WAITING)
+        await until(lambda: reflector.phase is Phase.WAITING)
         assert reflector.ready
 
 
 async def test_a_forbidden_kind_is_as_ready_as_it_gets_and_an_absent_one_is_not(scene: Scene) -> None:
     scene.server.on("get", THINGS, failure(403))
     async with running(reflector := scene.reflector()):
-        await eventually(lambda: reflector.phase is Phase.FORBIDDEN)
+        await until(lambda: reflector.phase is Phase.FORBIDDEN)
         assert reflector.ready
     scene.server.on("get", ROOT, serves())
     async with running(reflector := scene.reflector()):
-        await eventually(lambda: reflector.phase is Phase.ABSENT)
+        await until(lambda: reflector.phase is Phase.ABSENT)
         assert not reflector.ready
 
 
@@ -418,10 +421,10 @@ async def test_a_rotated_token_is_read_again(scene: Scene) -> None:
     scene.server.on("get", THINGS, listing([]))
     scene.server.on("watch", THINGS, good, Stream(event("ADDED", thing("a", 101))))
     async with running(reflector := scene.reflector()):
-        await eventually(lambda: reflector.phase is Phase.WATCHING)
+        await until(lambda: reflector.phase is Phase.WATCHING)
         scene.server.tokens = {"second"}
         scene.token.write_text("second")
-        scene.time.time += 10
+        scene.time.advance(10)
         good.send(error_event(429))
         await scene.until_told((What.ADDED, "a"))
     assert scene.server.count("watch") == 3

@@ -71,14 +71,16 @@ def put(directory: Path, name: str) -> None:
         fresh.replace(directory / file)
 
 
-async def test_without_a_certificate_it_signs_its_own_and_speaks_http_1_1(listener: Listener) -> None:
+async def test_without_a_certificate_the_metrics_server_signs_its_own_and_speaks_http_1_1(
+    listener: Listener,
+) -> None:
     assert await name_shown(listener.port) == ("localhost", "http/1.1")
     async with aiohttp.ClientSession() as session:
         answer = await session.get(f"https://127.0.0.1:{listener.port}/metrics", ssl=False)
         assert answer.status == 200
 
 
-async def test_a_certificate_is_used_as_soon_as_both_files_are_there(
+async def test_a_certificate_for_metrics_is_used_as_soon_as_both_files_are_there(
     listener: Listener, certificates: Path
 ) -> None:
     (certificates / "tls.crt").write_text("half of it")
@@ -145,7 +147,7 @@ async def guarded() -> AsyncIterator[Guarded]:
     await it.listener.stop()
 
 
-async def test_an_account_that_may_is_let_in_and_reviewed_as_it_is(guarded: Guarded) -> None:
+async def test_an_account_that_may_get_metrics_is_let_in_and_reviewed_as_it_is(guarded: Guarded) -> None:
     assert await guarded.get() == 200
     token, access = guarded.api.asked
     assert token["spec"] == {"token": "good"}
@@ -159,7 +161,9 @@ async def test_an_account_that_may_is_let_in_and_reviewed_as_it_is(guarded: Guar
 
 
 @pytest.mark.parametrize("authorization", ["", "Basic Zm9v", "Bearer ", "Bearer"])
-async def test_without_a_token_nobody_is_asked(guarded: Guarded, authorization: str) -> None:
+async def test_a_request_without_a_token_is_refused_without_asking_the_api_server(
+    guarded: Guarded, authorization: str
+) -> None:
     assert (await guarded.get(authorization), guarded.api.asked) == (401, [])
 
 
@@ -168,7 +172,7 @@ async def test_an_unknown_token_is_401(guarded: Guarded) -> None:
     assert await guarded.get() == 401
 
 
-async def test_an_account_that_may_not_is_403(guarded: Guarded) -> None:
+async def test_an_account_that_may_not_get_metrics_is_403(guarded: Guarded) -> None:
     guarded.api.right = DENIED
     assert await guarded.get() == 403
 
@@ -191,7 +195,7 @@ async def test_an_api_server_that_does_not_answer_is_500_and_not_remembered(guar
         (DENIED, 31.0, ["SubjectAccessReview"]),
     ],
 )
-async def test_answers_are_remembered_for_their_time(
+async def test_answers_of_the_review_are_remembered_for_their_time(
     guarded: Guarded, right: dict[str, Any], seconds: float, asked: list[str]
 ) -> None:
     guarded.api.right = right
@@ -201,7 +205,7 @@ async def test_answers_are_remembered_for_their_time(
     assert (await guarded.get(), guarded.api.kinds()) == (before, asked)
 
 
-async def test_one_accounts_right_is_not_anothers(guarded: Guarded) -> None:
+async def test_the_right_of_one_account_lets_no_other_in(guarded: Guarded) -> None:
     assert await guarded.get("Bearer one") == 200
     guarded.api.user = {"username": "guest"}
     guarded.api.right = DENIED

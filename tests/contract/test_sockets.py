@@ -25,7 +25,7 @@ def silent() -> Iterator[tuple[str, int]]:
         yield listener.getsockname()
 
 
-def test_what_is_sent_and_not_acknowledged_breaks_the_connection(
+def test_data_that_is_never_acknowledged_breaks_the_connection(
     silent: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sockets, "VANISHED_SECONDS", 0.5)

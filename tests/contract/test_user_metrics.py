@@ -85,7 +85,7 @@ async def operator() -> AsyncIterator[Operator]:
         ([{}], 0),
     ],
 )
-async def test_a_counter(operator: Operator, changes: list[Any], value: float) -> None:
+async def test_a_counter_adds_up_its_changes(operator: Operator, changes: list[Any], value: float) -> None:
     assert await operator.report("counter", *changes) == (200, "")
     assert operator.value() == value
 
@@ -117,7 +117,7 @@ async def test_a_counter_does_not_decrease(operator: Operator) -> None:
         ([{"set": 4}, {"add": 0, "set": 0, "increment": False}], 0),
     ],
 )
-async def test_a_gauge(operator: Operator, changes: list[Any], value: float) -> None:
+async def test_a_gauge_is_set_and_changed(operator: Operator, changes: list[Any], value: float) -> None:
     assert await operator.report("gauge", *changes) == (200, "")
     assert operator.value() == value
 
@@ -141,7 +141,9 @@ async def test_a_summary_has_sum_and_count(operator: Operator) -> None:
 
 
 @pytest.mark.parametrize(("first", "later"), [("summary", "histogram"), ("histogram", "summary")])
-async def test_a_distribution_is_either(operator: Operator, first: str, later: str) -> None:
+async def test_a_histogram_or_summary_may_be_observed_as_either(
+    operator: Operator, first: str, later: str
+) -> None:
     await operator.report(first, {"observe": 1})
     assert await operator.report(later, {"observe": 2}) == (200, "")
     assert operator.value("user_metric_sum") == 3
@@ -151,7 +153,7 @@ async def test_a_distribution_is_either(operator: Operator, first: str, later: s
     ("first", "described"),
     [("counter", "a counter"), ("gauge", "a gauge"), ("histogram", "a histogram or summary")],
 )
-async def test_a_metric_stays_what_it_is(operator: Operator, first: str, described: str) -> None:
+async def test_a_metric_does_not_change_its_type(operator: Operator, first: str, described: str) -> None:
     await operator.report(first, {})
     other = "counter" if first == "gauge" else "gauge"
     assert await operator.report(other, {}) == (
@@ -178,7 +180,7 @@ async def test_a_metric_stays_what_it_is(operator: Operator, first: str, describ
         ('{"name": "a", "counter": {"increment": 1}}', "counter.increment should be true or false\n"),
     ],
 )
-async def test_what_cannot_be_read_is_refused(operator: Operator, body: str, text: str) -> None:
+async def test_a_request_that_cannot_be_read_is_refused(operator: Operator, body: str, text: str) -> None:
     assert await operator.post(body) == (400, text)
 
 
@@ -205,7 +207,7 @@ async def test_a_name_of_the_operators_own_metrics_is_refused(operator: Operator
     assert operator.types() == before
 
 
-async def test_a_name_that_is_none_is_refused(operator: Operator) -> None:
+async def test_a_name_that_prometheus_does_not_allow_is_refused(operator: Operator) -> None:
     assert (await operator.report("gauge", {}, name=""))[0] == 400
     assert (await operator.report("counter", {}, name=""))[0] == 400
 
@@ -228,7 +230,7 @@ async def test_metrics_are_exposed_under_their_very_names_with_their_first_help(
         assert lines.count(line) == 1, line
 
 
-async def test_other_methods_and_paths(operator: Operator) -> None:
+async def test_other_methods_are_405_and_other_paths_404(operator: Operator) -> None:
     async with operator.session.get(f"{operator.url}/metrics") as answer:
         assert answer.status == 405
     assert (await operator.post({}, "/"))[0] == 404
@@ -240,7 +242,7 @@ async def test_a_port_in_use_is_named_with_the_flag_that_changes_it(operator: Op
         await listener(address, Metrics().registry).start()
 
 
-async def test_names_beyond_the_most_are_refused_and_the_others_go_on(operator: Operator) -> None:
+async def test_metrics_beyond_the_most_are_refused_and_known_ones_go_on(operator: Operator) -> None:
     for number in range(MOST_METRICS):
         assert await operator.report("counter", {"increment": True}, name=f"user_{number}") == (200, "")
 
@@ -253,7 +255,7 @@ async def test_names_beyond_the_most_are_refused_and_the_others_go_on(operator: 
 @pytest.mark.parametrize(
     ("name", "description"), [("n" * (LONGEST_NAME + 1), ""), ("name", "d" * (LONGEST_DESCRIPTION + 1))]
 )
-async def test_what_is_too_long_is_refused(operator: Operator, name: str, description: str) -> None:
+async def test_a_request_that_is_too_long_is_refused(operator: Operator, name: str, description: str) -> None:
     status, text = await operator.post({"name": name, "description": description, "counter": {"add": 1}})
     assert (status, text) == (400, "a name has at most 256 characters, a description 4096: shorten them\n")
     assert operator.value(name) is None

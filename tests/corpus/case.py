@@ -51,21 +51,21 @@ class Case:
         return self.content.startswith("roles/")
 
 
-LINE = ".".join(version("ansible-core").split(".")[:2])
-"""The release of ansible-core that is installed: what a case says under `lines` of this line goes before the rest."""
+RELEASE = ".".join(version("ansible-core").split(".")[:2])
+"""The release of ansible-core that is installed: what a case says of it under `releases` goes before the rest."""
 
 
 def names(directory: Path = CASES) -> list[str]:
     """The cases there are for the release of ansible-core that is installed, in order."""
     found = sorted(path.parent.name for path in directory.glob(f"*/{METADATA}"))
-    return [name for name in found if read(name, directory=directory).only in ("", LINE)]
+    return [name for name in found if read(name, directory=directory).only in ("", RELEASE)]
 
 
 def read(name: str, values: Mapping[str, str] | None = None, directory: Path = CASES) -> Case:
     """The case of that name. Raises ValueError for a key that means nothing."""
     text = (directory / name / METADATA).read_text(encoding="utf-8")
     given = yaml.safe_load(Template(text).safe_substitute(values or {})) or {}
-    given |= given.pop("lines", {}).get(LINE, {})
+    given |= given.pop("releases", {}).get(RELEASE, {})
     if unknown := set(given) - {known.name for known in fields(Case)}:
         raise ValueError(f"{name}/{METADATA}: {', '.join(sorted(unknown))} means nothing here")
     return Case(name, **{key: _frozen(value) for key, value in given.items()})

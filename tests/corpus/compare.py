@@ -84,7 +84,8 @@ def _of_texts(where: str, one: Sequence[str], other: Sequence[str]) -> Iterator[
 
 def _where_they_differ(one: str, other: str) -> int:
     """Some characters before that."""
-    same = next((place for place, (left, right) in enumerate(zip(one, other)) if left != right), len(one))  # noqa: B905
+    pairs = enumerate(zip(one, other, strict=False))
+    same = next((place for place, (left, right) in pairs if left != right), len(one))
     return max(0, same - _BEFORE)
 
 

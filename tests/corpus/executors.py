@@ -40,7 +40,7 @@ async def warm(runner_dir: Path, environment: Mapping[str, str]) -> AsyncIterato
 
 
 OTHERS: Mapping[str, Make] = {"warm": warm}
-"""What is compared with `cold`. With `cold` in it, too, one sees whether stock Ansible itself is the same twice."""
+"""What is compared with `cold`. With `cold` in it, too, one sees whether stock Ansible is the same twice."""
 
 REPEATS: Mapping[str, int] = {"warm": 2}
 """How often in a row an executor runs a case, each compared: the second run finds what the first has left warm."""

@@ -3,8 +3,8 @@
 What names something (a UUID, a temporary file) is numbered by its first appearance, so that two names that were
 equal stay equal, and two that differed stay different. What measures (moments, spans) is left out.
 
-One thing more is: the frames of a traceback. Where a module of ansible-core 2.18 crashes, they name the packed module
-or the file that it was packed from.
+One thing more is: the frames of a traceback. Where a module of ansible-core 2.18 crashes, they name the packed
+module or the file that it was packed from.
 """
 
 from __future__ import annotations

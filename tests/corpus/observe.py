@@ -81,7 +81,7 @@ def unordered(events: list[Any]) -> list[Any]:
 
 def _outcome(outcome: Outcome, normal: Normal, *, unordered: bool) -> dict[str, Any]:
     seen = asdict(outcome)
-    for own in ("seconds", "engine", "why_cold"):
+    for own in ("engine", "why_cold"):
         del seen[own]
     if unordered:
         seen["messages"] = sorted(seen["messages"])

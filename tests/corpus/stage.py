@@ -1,4 +1,4 @@
-"""The directories that a case is run in: always the same paths, so that two runs may be compared letter by letter."""
+"""The directories that a case is run in: the same paths always, so that runs may be compared letter by letter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs one after the other: nothing of the first is seen by the second, but what was edited on disk between them."""
+"""Runs one after the other: nothing of the first is seen by the second, but what was edited between them."""
 
 from __future__ import annotations
 

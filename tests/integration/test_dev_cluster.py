@@ -6,15 +6,14 @@ import base64
 import json
 import ssl
 import stat
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 import yaml
 
+from bench.observer import wait_for
 from runner.dev.api import Api
 from runner.dev.controlplane import ControlPlane
 
@@ -22,13 +21,6 @@ pytestmark = pytest.mark.cluster
 
 DEADLINE = 30.0
 POD_SPEC = {"containers": [{"name": "main", "image": "registry.invalid/main"}]}
-
-
-def eventually(what: str, met: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE
-    while not met():
-        assert time.monotonic() < deadline, f"{what}: not within {DEADLINE:.0f} s"
-        time.sleep(0.05)
 
 
 def create(admin: Api, path: str, body: dict[str, Any]) -> Any:
@@ -80,7 +72,7 @@ def test_pods_of_a_deployment_become_ready(admin: Api, namespace: str) -> None:
         _, answer = admin.call("GET", f"/apis/apps/v1/namespaces/{namespace}/deployments/web")
         return bool(answer.get("status", {}).get("readyReplicas") == 3)
 
-    eventually("three ready replicas", ready)
+    wait_for("three ready replicas", ready, seconds=DEADLINE)
     assert {pod["status"]["phase"] for pod in pods(admin, namespace)} == {"Running"}
 
 
@@ -90,16 +82,19 @@ def test_pod_of_a_job_completes_by_itself(admin: Api, namespace: str) -> None:
     body = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "once"}, "spec": {"template": template}}
     create(admin, jobs, body)
 
-    eventually(
+    wait_for(
         "the Job has succeeded",
         lambda: bool(admin.call("GET", f"{jobs}/once")[1].get("status", {}).get("succeeded") == 1),
+        seconds=DEADLINE,
     )
 
 
 def test_pod_without_a_job_keeps_running(admin: Api, namespace: str) -> None:
     body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"}, "spec": POD_SPEC}
     create(admin, f"/api/v1/namespaces/{namespace}/pods", body)
-    eventually("the pod runs", lambda: pods(admin, namespace)[0]["status"].get("phase") == "Running")
+    wait_for(
+        "the pod runs", lambda: pods(admin, namespace)[0]["status"].get("phase") == "Running", seconds=DEADLINE
+    )
 
     conditions = {c["type"]: c["status"] for c in pods(admin, namespace)[0]["status"]["conditions"]}
     assert conditions["Ready"] == "True"
@@ -107,11 +102,11 @@ def test_pod_without_a_job_keeps_running(admin: Api, namespace: str) -> None:
 
 def test_pods_of_a_deleted_deployment_go(admin: Api, namespace: str) -> None:
     create_deployment(admin, namespace, replicas=2)
-    eventually("two pods", lambda: len(pods(admin, namespace)) == 2)
+    wait_for("two pods", lambda: len(pods(admin, namespace)) == 2, seconds=DEADLINE)
 
     admin.call("DELETE", f"/apis/apps/v1/namespaces/{namespace}/deployments/web")
 
-    eventually("no pods", lambda: not pods(admin, namespace))
+    wait_for("no pods", lambda: not pods(admin, namespace), seconds=DEADLINE)
 
 
 def test_node_renews_its_lease(admin: Api) -> None:
@@ -119,7 +114,11 @@ def test_node_renews_its_lease(admin: Api) -> None:
     before = admin.call("GET", lease)[1]["spec"]["renewTime"]
 
     # The node stays Ready for as long as this goes on.
-    eventually("the lease is renewed", lambda: bool(admin.call("GET", lease)[1]["spec"]["renewTime"] != before))
+    wait_for(
+        "the lease is renewed",
+        lambda: bool(admin.call("GET", lease)[1]["spec"]["renewTime"] != before),
+        seconds=DEADLINE,
+    )
 
 
 def test_kubeconfig_is_for_its_owner_only(control_plane: ControlPlane) -> None:
@@ -153,7 +152,7 @@ def test_token_with_a_role_may_do_what_the_role_says(
 
     # The API server learns of a new binding by its own watch.
     path = f"/api/v1/namespaces/{namespace}/configmaps"
-    eventually("the role is granted", lambda: get_with_token(control_plane, token, path) == 200)
+    wait_for("the role is granted", lambda: get_with_token(control_plane, token, path) == 200, seconds=DEADLINE)
     assert get_with_token(control_plane, token, "/api/v1/nodes") == 403
 
 

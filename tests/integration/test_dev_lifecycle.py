@@ -6,13 +6,13 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from bench.observer import wait_for
 from runner.dev import controlplane, directory, processes
 from runner.dev.components import NAMES, AuditLevel, Options
 from runner.dev.controlplane import ControlPlane
@@ -207,10 +207,8 @@ def test_record_of_a_process_that_is_not_ours_ends_nobody(plane: ControlPlane) -
 def test_what_a_killed_start_left_behind_is_cleaned_up(plane: ControlPlane, then: str) -> None:
     script = "import sys; from runner.dev.controlplane import ControlPlane; ControlPlane(sys.argv[1]).start()"
     starting = subprocess.Popen([sys.executable, "-c", script, str(plane.layout.directory)])
-    deadline = time.monotonic() + DEADLINE
-    while set(running(plane)) != {"etcd", "kube-apiserver"}:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    first = {"etcd", "kube-apiserver"}
+    wait_for("the first two to run", lambda: set(running(plane)) == first, seconds=DEADLINE, every=0.01)
     starting.send_signal(signal.SIGKILL)
     starting.wait()
     orphans = running(plane)

@@ -16,10 +16,11 @@ from runner.config.watches import Engine
 from runner.errors import RunError, UnsureError
 from runner.execute.fork import zygote
 from runner.execute.run import Ending
-from tests.fixtures.ansible_line import only_where_warm
+from tests.fixtures.ansible_release import only_where_warm
 from tests.fixtures.descriptors import no_more_than, open_descriptors
 from tests.fixtures.engine import children, of_runs
-from tests.fixtures.warm import PATIENCE, Warm, until
+from tests.fixtures.waiting import until
+from tests.fixtures.warm import PATIENCE, Warm
 
 pytestmark = only_where_warm
 
@@ -194,7 +195,7 @@ async def test_a_supervisor_that_does_not_answer_is_killed_with_what_it_has_star
 
 @pytest.mark.parametrize("how", [Engine.WARM, Engine.COLD])
 async def test_after_a_shortage_of_files_all_is_well_again(warm: Warm, how: Engine) -> None:
-    """However far a run has come with those that there were: it is told as a run error, and nothing is left of it."""
+    """However far a run has come with those that there were: it is a run error, and nothing is left of it."""
     await warm.run("- ping:", engine=how)
     await until(lambda: not of_runs(warm.executor.zygotes))
     before = open_descriptors()

@@ -23,11 +23,11 @@ from runner.errors import RunError
 from runner.execute.executor import Executor
 from runner.execute.run import Ending, Event, Outcome, Run
 from runner.objects import GroupVersionKind, ObjectKey
-from tests.fixtures.ansible_line import only_where_warm
+from tests.fixtures.ansible_release import only_where_warm
 from tests.fixtures.engine import waiting
+from tests.fixtures.waiting import until
 
 KEY = ObjectKey(GroupVersionKind("cache.example.com", "v1", "Memcached"), "default", "one")
-PATIENCE = 20.0
 
 
 class Bench:
@@ -103,12 +103,6 @@ async def benches(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterat
 @pytest.fixture
 def bench(benches: Benches) -> Bench:
     return benches()
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not condition():  # noqa: ASYNC110  (what is waited for happens in other processes)
-            await asyncio.sleep(0.02)
 
 
 async def test_a_successful_run_says_what_it_did(bench: Bench) -> None:
@@ -424,7 +418,8 @@ from runner.objects import GroupVersionKind, ObjectKey
 from runner.config.watches import Content, Engine
 directory, playbook = map(Path, sys.argv[1:3])
 key = ObjectKey(GroupVersionKind("cache.example.com", "v1", "Memcached"), "default", "one")
-run = Run("killed", key, "uid", Content(playbook, is_role=False), {}, "kubeconfig text", engine=Engine(sys.argv[3]))
+content = Content(playbook, is_role=False)
+run = Run("killed", key, "uid", content, {}, "kubeconfig text", engine=Engine(sys.argv[3]))
 asyncio.run(Executor(directory).run(run, lambda *_: None))
 """
 

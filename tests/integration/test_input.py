@@ -1,4 +1,4 @@
-"""Whatever a custom resource holds: it arrives as it is, or there is a clear word about it, and nothing is lost."""
+"""Whatever a custom resource holds: it arrives as it is, or a clear word says why not, and nothing is lost."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from runner.execute.executor import Executor
 from runner.execute.run import Outcome, Run
 from runner.execute.variables import extra_vars
 from runner.objects import LEVELS, GroupVersionKind, ObjectKey
-from tests.fixtures.ansible_line import only_where_warm
+from tests.fixtures.ansible_release import only_where_warm
 
 GVK = GroupVersionKind("cache.example.com", "v1", "Memcached")
 TASKS = """\

@@ -54,7 +54,8 @@ def publish(project: Project, kind: str, **fields: str) -> None:
     """A role whose results become these fields of the status."""
     project.role(
         "publish",
-        "- name: Publish\n  ansible.builtin.set_stats: {data: {big: \"{{ 'x' * ((megabytes | default(0)) * 1000000) | int }}\"}}\n",
+        "- name: Publish\n  ansible.builtin.set_stats:\n"
+        "    data: {big: \"{{ 'x' * ((megabytes | default(0)) * 1000000) | int }}\"}\n",
     )
     project.watch("publish", kind=kind, status=fields)
 

@@ -15,6 +15,7 @@ import pytest
 from runner.execute.child import Child
 from runner.execute.rundir import locked
 from runner.kube.clock import boottime
+from tests.fixtures.waiting import until
 
 PATIENCE = 20.0
 
@@ -123,9 +124,7 @@ async def test_even_a_killed_supervisor_takes_the_command_with_it(tmp_path: Path
     os.kill(child.pid, signal.SIGKILL)
 
     assert await ended(child) == -signal.SIGKILL
-    async with asyncio.timeout(PATIENCE):
-        while alive(command):  # noqa: ASYNC110  (another process's end)
-            await asyncio.sleep(0.01)
+    await until(lambda: not alive(command))
 
 
 async def test_the_lock_is_held_until_the_last_descendant_is_gone(tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ from runner.execute import rundir as locks
 from runner.execute.child import Child
 from runner.execute.rundir import left_behind, locked
 from tests.fixtures.descriptors import no_more_than, open_descriptors
-from tests.fixtures.warm import PATIENCE, until
+from tests.fixtures.waiting import until
+from tests.fixtures.warm import PATIENCE
 
 POWERLESS = """
 import importlib.util, sys

@@ -1,4 +1,4 @@
-"""The warm engine with real Ansible: what it forks from, what it notices, and what becomes of a run when parts die."""
+"""The warm engine with real Ansible: what it forks from, what it notices, and what a run does when parts die."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ import pytest
 from runner.config.watches import Engine
 from runner.errors import RunError
 from runner.execute.fork.inside.supervisor import descendants
-from tests.fixtures.ansible_line import only_where_warm
+from tests.fixtures.ansible_release import only_where_warm
 from tests.fixtures.engine import children, of_runs, waiting
-from tests.fixtures.warm import KEY, PATIENCE, Warm, until
+from tests.fixtures.waiting import until
+from tests.fixtures.warm import KEY, PATIENCE, Warm
 
 pytestmark = only_where_warm
 
@@ -79,7 +80,10 @@ async def test_modules_are_forked_and_not_started(warm: Warm) -> None:
         "- command: cat /proc/self/stat\n  register: it\n- set_stats: {data: {stat: '{{ it.stdout }}'}}"
     )
     assert outcome.succeeded
-    module = "- stat: {path: /}\n- copy: {content: x, dest: '{{ playbook_dir }}/x'}\n- file: {path: '{{ playbook_dir }}/x', state: absent}"
+    module = (
+        "- stat: {path: /}\n- copy: {content: x, dest: '{{ playbook_dir }}/x'}\n"
+        "- file: {path: '{{ playbook_dir }}/x', state: absent}"
+    )
     before = time.monotonic()
     assert (await warm.run(module)).succeeded
     seconds = time.monotonic() - before
@@ -118,7 +122,7 @@ async def test_one_that_is_killed_while_it_starts_keeps_runs_from_being_warm_for
 
 
 def starting_zygote(kind: str) -> int:
-    """The id of our child that is to be this one, 0 while there is none; the executor does not tell before it is ready."""
+    """The id of our child that is to be this one, 0 while there is none; the executor tells when it is ready."""
     for pid in descendants(os.getpid()):
         with suppress(OSError):
             command = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
@@ -184,7 +188,8 @@ async def test_a_worker_that_is_killed_fails_the_run(warm: Warm) -> None:
 async def test_what_a_module_leaves_behind_ends_with_the_run(warm: Warm) -> None:
     left = warm.directory / "left"
     outcome = await warm.run(
-        f"- shell: setsid sh -c 'echo $$ > {left}; exec sleep 1000' > /dev/null 2>&1 &\n- wait_for: {{path: {left}}}"
+        f"- shell: setsid sh -c 'echo $$ > {left}; exec sleep 1000' > /dev/null 2>&1 &\n"
+        f"- wait_for: {{path: {left}}}"
     )
     assert outcome.succeeded
     assert not Path(f"/proc/{left.read_text().strip()}").exists()
@@ -192,7 +197,8 @@ async def test_what_a_module_leaves_behind_ends_with_the_run(warm: Warm) -> None
 
 async def test_a_module_that_crashes_takes_down_itself_only(warm: Warm) -> None:
     outcome = await warm.run(
-        "- command: 'true'\n  environment: {A: b}\n- shell: kill -SEGV $PPID\n  ignore_errors: true\n  register: crash\n"
+        "- command: 'true'\n  environment: {A: b}\n"
+        "- shell: kill -SEGV $PPID\n  ignore_errors: true\n  register: crash\n"
         "- ping:\n- set_stats: {data: {rc: '{{ crash.rc }}'}}"
     )
     assert outcome.succeeded
@@ -200,11 +206,10 @@ async def test_a_module_that_crashes_takes_down_itself_only(warm: Warm) -> None:
 
 
 async def test_runs_do_not_see_each_others_environment(warm: Warm) -> None:
-    tasks = "- command: printenv ONLY_ONE\n  environment: {ONLY_ONE: here}\n- command: printenv ONLY_ONE\n  register: other\n  failed_when: other.rc == 0"
-    assert (await warm.run(tasks)).succeeded
-    assert (
-        await warm.run("- command: printenv ONLY_ONE\n  register: other\n  failed_when: other.rc == 0")
-    ).succeeded
+    with_it = "- command: printenv ONLY_ONE\n  environment: {ONLY_ONE: here}\n"
+    without = "- command: printenv ONLY_ONE\n  register: other\n  failed_when: other.rc == 0"
+    assert (await warm.run(with_it + without)).succeeded
+    assert (await warm.run(without)).succeeded
 
 
 async def test_no_descriptor_of_the_engine_is_seen_by_a_module(warm: Warm) -> None:

@@ -1,4 +1,4 @@
-"""A row of the parity tables: one statement about the Go operator's behaviour, and how it is checked from outside."""
+"""A row of the parity tables: one statement about the Go operator, and how it is checked from outside."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Facts = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One statement; `id` begins with the number of its section.
+    """One statement; `id` begins with its subject.
 
     `seen` takes from the facts of `batch` what must equal `expected`. `mended` marks a defect of the Go operator
     that is mended here: the row tests the mended behaviour. A row without `seen` says in `reason` why.

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench.crossed import crossed
-from tests.fixtures.ansible_line import only_where_warm
+from tests.fixtures.ansible_release import only_where_warm
 
 pytestmark = [pytest.mark.cluster, only_where_warm]
 

@@ -12,7 +12,7 @@ from bench.compare import Figures, commands, compare
 from bench.observer import wait_for
 from bench.operator import OperatorProcess
 from runner.dev.controlplane import ControlPlane
-from tests.fixtures.ansible_line import only_where_warm
+from tests.fixtures.ansible_release import only_where_warm
 from tests.fixtures.operators import PATIENCE, Operate, Project, Things, ledger
 
 pytestmark = [pytest.mark.cluster, only_where_warm]

@@ -27,13 +27,18 @@ SPEC, SECRET, VARIABLE = "canary-of-the-spec", "canary-of-a-secret", "canary-of-
 
 ROLE = """
 - name: Read a Secret
-  kubernetes.core.k8s_info: {api_version: v1, kind: Secret, namespace: "{{ ansible_operator_meta.namespace }}", name: canary}
+  kubernetes.core.k8s_info:
+    api_version: v1
+    kind: Secret
+    namespace: "{{ ansible_operator_meta.namespace }}"
+    name: canary
   register: read
   no_log: true
 
 - name: Make something of all of them
   ansible.builtin.set_fact:
-    made: "{{ password }} {{ read.resources[0].data.password | b64decode }} {{ lookup('env', 'DATABASE_PASSWORD') }}"
+    made: >-
+      {{ password }} {{ read.resources[0].data.password | b64decode }} {{ lookup('env', 'DATABASE_PASSWORD') }}
   no_log: true
 
 - name: Hand them to a command

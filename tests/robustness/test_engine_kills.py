@@ -1,4 +1,4 @@
-"""Each process of the warm engine is killed, at each stage of a run: the resource converges, and nothing is done twice."""
+"""Each process of the warm engine is killed, at each stage of a run: it converges, and nothing is done twice."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bench.observer import Observer, wait_for
 from bench.operator import OperatorProcess
 from runner.dev.controlplane import ControlPlane
 from runner.execute.fork.inside.supervisor import descendants
-from tests.fixtures.ansible_line import only_where_warm
+from tests.fixtures.ansible_release import only_where_warm
 from tests.fixtures.operators import PATIENCE, Project, Things, ledger
 
 pytestmark = [pytest.mark.cluster, only_where_warm]

@@ -1,4 +1,4 @@
-"""Two operators, one Lease: one acts; killed, frozen or stopped, the other takes over and the first writes nothing."""
+"""Two operators, one Lease: one acts; killed, frozen or stopped, it writes nothing, and the other takes over."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import yaml
 from bench.observer import Observer, wait_for
 from bench.operator import OperatorProcess
 from runner.dev.controlplane import ControlPlane
-from tests.fixtures.line import line
+from tests.fixtures.link import link
 from tests.fixtures.operators import PATIENCE, Project, Things, ledger
 
 pytestmark = pytest.mark.cluster
@@ -162,7 +162,7 @@ def test_a_leader_that_cannot_reach_the_api_ends_before_another_may_lead(
     stand: Stand, things: Things, book: Path, control_plane: ControlPlane, observer: Observer
 ) -> None:
     api = urlsplit(yaml.safe_load(control_plane.kubeconfig.read_text())["clusters"][0]["cluster"]["server"])
-    with line(str(api.hostname), int(api.port or 443)) as between:
+    with link(str(api.hostname), int(api.port or 443)) as between:
         first = stand("first", *SHORT, ready=True, server=f"https://127.0.0.1:{between.port}")
         second = stand("second", *SHORT)
         things.create("thing", {"seconds": 600})

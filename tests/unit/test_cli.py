@@ -54,13 +54,16 @@ def test_version_is_one_line_of_facts(capsys: Capture) -> None:
     assert call("version") == 0
     line = capsys.readouterr().out
     assert re.fullmatch(
-        r'ansible-operator version: "v\d[^"]*", commit: "(?:[0-9a-f]{40}|unknown)", kubernetes version: "v1\.\d+\.\d+"'
+        r'ansible-operator version: "v\d[^"]*", commit: "(?:[0-9a-f]{40}|unknown)"'
+        r', kubernetes version: "v1\.\d+\.\d+"'
         r', python version: "3[^"]*", OS: "linux", ARCH: "\w+"(?:, ansible-(?:core|runner) version: "[^"]+"){2}\n',
         line,
     )
 
 
-def test_an_image_says_which_commit_it_was_made_from(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_version_in_an_image_says_which_commit_it_was_made_from(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(COMMIT_VARIABLE, "c0ffee")
     call("version")
     assert ', commit: "c0ffee", ' in capsys.readouterr().out
@@ -102,12 +105,12 @@ def test_a_bad_flag_is_an_error_with_usage(words: Sequence[str], message: str, c
         ["--inject-owner-ref", "words", "--proxy-port", "1"],
     ],
 )
-def test_run_ignores_more_words(words: Sequence[str], settings: list[Settings]) -> None:
+def test_run_ignores_positional_arguments(words: Sequence[str], settings: list[Settings]) -> None:
     assert call("run", *words) == 0
     assert (settings[0].proxy_port, settings[0].inject_owner_ref) == (1, True)
 
 
-def test_version_ignores_more_words() -> None:
+def test_version_ignores_positional_arguments() -> None:
     assert call("version", "please") == 0
 
 
@@ -118,7 +121,7 @@ def test_version_ignores_more_words() -> None:
         (["--graceful-shutdown-timeout", "-1s"], "graceful_shutdown_timeout", -1.0),
     ],
 )
-def test_a_value_may_begin_with_a_dash(
+def test_the_value_of_a_flag_may_begin_with_a_dash(
     words: Sequence[str], field: str, value: object, settings: list[Settings]
 ) -> None:
     assert call("run", *words) == 0
@@ -163,11 +166,13 @@ def test_completion_is_a_script_that_the_shell_can_read(shell: str, capsys: Capt
 def test_bash_completes_a_command(capsys: Capture) -> None:
     call("completion", "bash")
     script = capsys.readouterr().out
-    ask = "COMP_WORDS=(ansible-operator val); COMP_CWORD=1; $(complete -p ansible-operator | sed 's/.*-F \\(\\S*\\).*/\\1/') ansible-operator val; echo \"${COMPREPLY[@]}\""
+    words = "COMP_WORDS=(ansible-operator val); COMP_CWORD=1"
+    function = "$(complete -p ansible-operator | sed 's/.*-F \\(\\S*\\).*/\\1/')"
+    ask = f'{words}; {function} ansible-operator val; echo "${{COMPREPLY[@]}}"'
     done = subprocess.run(["bash", "-c", f"{script}\n{ask}"], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "validate"
 
 
-def test_a_shell_that_is_none_is_an_error(capsys: Capture) -> None:
+def test_completion_for_an_unknown_shell_is_an_error(capsys: Capture) -> None:
     assert call("completion", "dos") == 1
     assert capsys.readouterr().err.startswith("Error: ")

@@ -68,7 +68,7 @@ def test_records_below_the_level_are_dropped() -> None:
     assert stream.getvalue() == ""
 
 
-def test_the_console_shows_the_text_first() -> None:
+def test_a_record_for_people_shows_its_text_first() -> None:
     stream = io.StringIO()
     configure_logs("info", "console", stream)
     structlog.get_logger("runner.x").info("Reconciled", name="a")
@@ -88,7 +88,9 @@ def test_the_console_shows_the_text_first() -> None:
         ("nanos", 1700000000012345678),
     ],
 )
-def test_times_are_written_as_asked(encoding: str, shown: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_times_of_records_are_written_as_asked(
+    encoding: str, shown: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("runner.logs.time.time_ns", lambda: 1_700_000_000_012_345_678)
     stream = io.StringIO()
     configure_logs("info", "json", stream, time_encoding=encoding)

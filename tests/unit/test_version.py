@@ -26,12 +26,12 @@ HASH = "0123456789abcdef0123456789abcdef01234567"
     ],
     ids=["detached", "branch", "packed", "worktree"],
 )
-def test_the_commit_of_a_checkout(tmp_path: Path, files: dict[str, str]) -> None:
+def test_the_commit_of_a_checkout_is_read_without_git(tmp_path: Path, files: dict[str, str]) -> None:
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(f"{text}\n")
     assert _checked_out(tmp_path) == HASH
 
 
-def test_what_is_no_checkout_has_no_commit(tmp_path: Path) -> None:
+def test_a_directory_that_is_no_checkout_has_no_commit(tmp_path: Path) -> None:
     assert _checked_out(tmp_path) == ""

@@ -141,7 +141,9 @@ def test_a_file_in_the_place_of_the_directory_is_named(
 
 
 @pytest.mark.parametrize("command", ["down", "down --delete"])
-def test_an_empty_directory_stays(tmp_path: Path, command: str, environment: dict[str, str]) -> None:
+def test_an_empty_directory_stays_when_dev_goes_down(
+    tmp_path: Path, command: str, environment: dict[str, str]
+) -> None:
     (tmp_path / "empty").mkdir()
 
     assert dev(tmp_path / "empty", command, environment).returncode == 0

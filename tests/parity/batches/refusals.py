@@ -35,7 +35,9 @@ FILES = {
     "period quoted zero": f'- {{{GOOD}, reconcilePeriod: "0"}}\n',
     "odd blacklist": f"- {{{GOOD}, blacklist: [{{kind: Nothing}}, {{}}]}}\n",
     "selector operator": f"- {{{GOOD}, selector: {{matchExpressions: [{{key: a, operator: Has}}]}}}}\n",
-    "selector exists": f"- {{{GOOD}, selector: {{matchExpressions: [{{key: a, operator: Exists, values: []}}]}}}}\n",
+    "selector exists": (
+        f"- {{{GOOD}, selector: {{matchExpressions: [{{key: a, operator: Exists, values: []}}]}}}}\n"
+    ),
     "finalizer name": f"- {{{GOOD}, finalizer: {{vars: {{a: 1}}}}}}\n",
     "finalizer empty": f"- {{{GOOD}, finalizer: {{name: x/y}}}}\n",
     "finalizer wrong": f"- {{{GOOD}, finalizer: {{name: x/y, role: none}}}}\n",

@@ -21,7 +21,11 @@ WATCHES = """
   role: hello
   selector: {matchLabels: {run: "yes"}, matchExpressions: [{key: never, operator: DoesNotExist}]}
   finalizer: {name: parity.example.com/bye, vars: {farewell: vars}}
-- {group: $GROUP, version: v1, kind: Finvars, role: hello, finalizer: {name: parity.example.com/bye, vars: {farewell: vars}}}
+- group: $GROUP
+  version: v1
+  kind: Finvars
+  role: hello
+  finalizer: {name: parity.example.com/bye, vars: {farewell: vars}}
 - {group: $GROUP, version: v1, kind: Finrole, role: hello, finalizer: {name: parity.example.com/bye, role: bye}}
 - group: $GROUP
   version: v1

@@ -36,7 +36,11 @@ SPEC: dict[str, Any] = {
 }
 
 WATCHES = """
-- {group: $GROUP, version: v1, kind: Full, role: tell, vars: {overlaid: by the watch, meta: "{{ ansible_operator_meta }}"}}
+- group: $GROUP
+  version: v1
+  kind: Full
+  role: tell
+  vars: {overlaid: by the watch, meta: "{{ ansible_operator_meta }}"}
 - {group: $GROUP, version: v1, kind: Unsafe, role: tell, markUnsafe: true, vars: {plain: "{{ 2 + 2 }}"}}
 - {group: $GROUP, version: v1, kind: Verbatim, role: tell, snakeCaseParameters: false, manageStatus: false}
 - {group: $GROUP, version: v1, kind: Absent, role: tell}
@@ -51,7 +55,14 @@ WATCHES = """
 - {group: $GROUP, version: v1, kind: Linked, role: linked}
 - {group: $GROUP, version: v1, kind: Slashed, role: tell/}
 - {group: $GROUP, version: v1, kind: Relative, role: roles/tell}
-- {GROUP: $GROUP, Version: v1, KIND: Cased, Role: tell, VARS: {cased: here}, maxWorkers: 3, ansibleVerbosity: 4, frob: 1}
+- GROUP: $GROUP
+  Version: v1
+  KIND: Cased
+  Role: tell
+  VARS: {cased: here}
+  maxWorkers: 3
+  ansibleVerbosity: 4
+  frob: 1
 - group: ${GROUP}
   version: "v1"
   kind: Coerced

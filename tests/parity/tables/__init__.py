@@ -1,13 +1,49 @@
-"""The tables, one module a section."""
+"""The tables, one module a subject."""
 
 from __future__ import annotations
 
-from tests.parity.tables.console import CONSOLE
-from tests.parity.tables.section1 import SECTION_1
-from tests.parity.tables.section2 import SECTION_2
-from tests.parity.tables.section3 import SECTION_3
-from tests.parity.tables.section4 import SECTION_4
-from tests.parity.tables.section5 import SECTION_5
-from tests.parity.tables.section6 import SECTION_6
+from tests.parity.tables import (
+    cli,
+    console,
+    content,
+    dependents,
+    failures,
+    finalizers,
+    injection,
+    leadership,
+    metrics,
+    playbook_command,
+    process,
+    proxy,
+    rundir,
+    status,
+    status_kept,
+    substitution,
+    triggers,
+    variables,
+    watches,
+    watches_yaml,
+)
 
-ROWS = (*SECTION_1, *SECTION_2, *SECTION_3, *CONSOLE, *SECTION_4, *SECTION_5, *SECTION_6)
+ROWS = (
+    *cli.ROWS,
+    *process.ROWS,
+    *watches_yaml.ROWS,
+    *watches.ROWS,
+    *substitution.ROWS,
+    *content.ROWS,
+    *rundir.ROWS,
+    *variables.ROWS,
+    *playbook_command.ROWS,
+    *console.ROWS,
+    *triggers.ROWS,
+    *status.ROWS,
+    *status_kept.ROWS,
+    *failures.ROWS,
+    *finalizers.ROWS,
+    *leadership.ROWS,
+    *proxy.ROWS,
+    *injection.ROWS,
+    *dependents.ROWS,
+    *metrics.ROWS,
+)

@@ -23,7 +23,7 @@ from runner.config.watches import foreign_keys, uses_children
         "*.x",
     ],
 )
-def test_what_may_yield_something_of_the_children_uses_them(expression: str) -> None:
+def test_an_expression_that_may_yield_something_of_the_children_uses_them(expression: str) -> None:
     assert uses_children(expression)
 
 
@@ -38,7 +38,7 @@ def test_what_may_yield_something_of_the_children_uses_them(expression: str) -> 
         "[stats.ok]",
     ],
 )
-def test_what_asks_for_other_things_does_not(expression: str) -> None:
+def test_an_expression_that_asks_for_other_things_does_not_use_the_children(expression: str) -> None:
     assert not uses_children(expression)
 
 

@@ -32,5 +32,5 @@ def test_a_reference_becomes_what_go_makes_of_it(text: str, expected: str) -> No
     assert substitute(text, {"FOO": "value"}) == expected
 
 
-def test_an_empty_variable_is_defined() -> None:
+def test_a_reference_to_an_empty_variable_becomes_empty() -> None:
     assert substitute("a${EMPTY}b", {"EMPTY": ""}) == "ab"

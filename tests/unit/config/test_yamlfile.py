@@ -45,7 +45,7 @@ def test_a_key_is_always_a_string(key: str, expected: str) -> None:
     assert list(read_yaml(f"{key}: 1", "f").plain()) == [expected]
 
 
-def test_the_last_of_two_equal_keys_wins() -> None:
+def test_of_two_equal_keys_the_last_wins() -> None:
     assert read_yaml("a: 1\na: 2", "f").plain() == {"a": 2}
 
 

@@ -42,7 +42,7 @@ def test_equal_observations_differ_in_nothing() -> None:
         ({"error": "no"}, '/error: "" | "no"'),
     ],
 )
-def test_each_difference_is_told(change: dict[str, Any], told: str) -> None:
+def test_each_difference_between_observations_is_told(change: dict[str, Any], told: str) -> None:
     assert told in difference(SEEN, replace(SEEN, **change))
 
 
@@ -94,7 +94,7 @@ def test_what_stock_ansible_draws_at_random_is_taken_out(text: str, normal: str)
         "tmpdir ansible.cfg temporary",
     ],
 )
-def test_everything_else_stays(text: str) -> None:
+def test_what_stock_ansible_does_not_draw_at_random_stays(text: str) -> None:
     assert Normal().text(text) == text
 
 
@@ -123,7 +123,7 @@ def test_an_event_loses_its_process_and_its_duration_only() -> None:
     assert Normal().event(event) == {"event": "x", "event_data": {"res": {"pid": 2, "duration": 3}}}
 
 
-def test_known_texts_are_replaced() -> None:
+def test_texts_that_are_known_to_differ_are_replaced() -> None:
     assert Normal({"corpus-12345678": "<namespace>"}).text("in corpus-12345678") == "in <namespace>"
 
 
@@ -159,7 +159,7 @@ def test_a_case_is_read_with_the_names_it_uses(tmp_path: Path) -> None:
     assert case.names(tmp_path) == ["one"]
 
 
-def test_a_key_that_means_nothing_is_refused(tmp_path: Path) -> None:
+def test_a_case_with_a_key_that_means_nothing_is_refused(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "one/case.yml").write_text("retrun_code: 2\n")
 

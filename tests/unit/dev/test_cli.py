@@ -42,27 +42,27 @@ def test_status_of_nothing_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFi
     assert capsys.readouterr().out.count("stopped") == 5
 
 
-def test_looking_makes_no_directory(tmp_path: Path) -> None:
+def test_status_and_down_make_no_directory(tmp_path: Path) -> None:
     run(tmp_path / "plane", "status")
     run(tmp_path / "plane", "down")
 
     assert not (tmp_path / "plane").exists()
 
 
-def test_ending_nothing_is_no_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bringing_down_nothing_is_no_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(tmp_path / "plane", "down") == 0
     assert "nothing runs" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", ["kubeconfig", "logs"])
-def test_what_is_not_there_is_an_error_that_says_what_to_do(
+def test_asking_of_a_control_plane_that_is_not_there_says_what_to_do(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     assert run(tmp_path / "plane", command) == 1
     assert "ansible-operator dev up" in capsys.readouterr().err
 
 
-def test_kubeconfig_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_path_of_the_kubeconfig_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Layout(tmp_path).kubeconfig.write_text("kind: Config\n")
 
     assert run(tmp_path, "kubeconfig") == 0

@@ -59,7 +59,7 @@ def test_one_program_stands_for_the_whole_control_plane(tmp_path: Path, path: Pa
     assert targets == {tmp_path / "cache" / "controlplane"}
 
 
-def test_nothing_else_is_left_in_the_cache(tmp_path: Path, path: Path) -> None:
+def test_build_leaves_nothing_else_in_the_cache(tmp_path: Path, path: Path) -> None:
     put_go(path)
 
     build_quietly(KWOK, tmp_path / "cache")
@@ -67,7 +67,7 @@ def test_nothing_else_is_left_in_the_cache(tmp_path: Path, path: Path) -> None:
     assert [file.name for file in (tmp_path / "cache").iterdir()] == ["kwok"]
 
 
-def test_missing_go_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_build_without_go_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 
     with pytest.raises(BinariesError, match=r"no `go` on PATH; Go 1\.26 or newer"):

@@ -29,7 +29,7 @@ def test_kubeconfig_is_for_its_owner_only(layout: Layout) -> None:
     assert stat.S_IMODE(layout.kubeconfig.stat().st_mode) == 0o600
 
 
-def test_server_is_verified_by_our_authority(layout: Layout) -> None:
+def test_kubeconfig_verifies_the_server_by_our_authority(layout: Layout) -> None:
     cluster = only(layout, "cluster")
 
     assert cluster["server"] == "https://127.0.0.1:1001"
@@ -37,7 +37,7 @@ def test_server_is_verified_by_our_authority(layout: Layout) -> None:
     assert "insecure-skip-tls-verify" not in cluster
 
 
-def test_client_logs_in_with_its_certificate(layout: Layout) -> None:
+def test_kubeconfig_logs_in_with_a_client_certificate(layout: Layout) -> None:
     user = only(layout, "user")
 
     assert base64.b64decode(user["client-certificate-data"]) == layout.certificate("admin").read_bytes()

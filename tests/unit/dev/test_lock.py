@@ -5,11 +5,11 @@ import os
 import shutil
 import stat
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
+from bench.observer import wait_for
 from runner.dev.processes import locked_directory, locked_file
 
 DEADLINE = 10.0
@@ -27,9 +27,10 @@ def is_locked(path: Path) -> bool:
 
 
 def wait_until_opened(path: Path, times: int) -> None:
-    deadline = time.monotonic() + DEADLINE
-    while sum(os.path.realpath(link) == str(path) for link in Path("/proc/self/fd").iterdir()) < times:
-        assert time.monotonic() < deadline
+    def opened() -> bool:
+        return sum(os.path.realpath(link) == str(path) for link in Path("/proc/self/fd").iterdir()) >= times
+
+    wait_for(f"{path} to be open {times} times", opened, seconds=DEADLINE, every=0.01)
 
 
 def test_directory_is_made_for_its_owner_only(tmp_path: Path) -> None:

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from bench.observer import wait_for
 from runner.dev import processes
 from runner.dev.processes import Process
 
@@ -27,9 +27,10 @@ def spawn(directory: Path, command: list[str]) -> Process:
 
 
 def wait_for_content(file: Path, content: str) -> None:
-    deadline = time.monotonic() + DEADLINE
-    while content not in (file.read_text() if file.exists() else ""):
-        assert time.monotonic() < deadline, f"{content!r} never came"
+    def came() -> bool:
+        return file.exists() and content in file.read_text()
+
+    wait_for(f"{content!r} in {file}", came, seconds=DEADLINE, every=0.01)
 
 
 def test_stat_line_is_read_whatever_the_program_is_called() -> None:
@@ -73,11 +74,11 @@ def test_ended_process_is_not_alive(sleeper: Process) -> None:
     assert not processes.alive(sleeper)
 
 
-def test_another_process_with_the_same_pid_is_not_ours(sleeper: Process) -> None:
+def test_process_that_reuses_a_recorded_pid_is_not_ours(sleeper: Process) -> None:
     assert not processes.alive(replace(sleeper, started=sleeper.started - 1))
 
 
-def test_another_process_with_the_same_pid_is_left_alone(sleeper: Process) -> None:
+def test_process_that_reuses_a_recorded_pid_is_left_alone(sleeper: Process) -> None:
     processes.end(replace(sleeper, started=sleeper.started - 1), grace=0)
 
     assert processes.alive(sleeper)
@@ -98,7 +99,7 @@ def test_ending_a_process_that_is_gone_is_no_error(sleeper: Process) -> None:
     processes.end(sleeper, grace=0)
 
 
-def test_output_and_errors_go_to_the_log(tmp_path: Path) -> None:
+def test_output_and_errors_of_a_process_go_to_its_log(tmp_path: Path) -> None:
     spawn(tmp_path, ["/bin/sh", "-c", "echo out; echo err >&2"])
 
     wait_for_content(tmp_path / "log", "out\nerr\n")

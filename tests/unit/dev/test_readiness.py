@@ -33,7 +33,9 @@ def test_node_that_is_not_ready_takes_none(node: dict[str, object]) -> None:
     assert not node_ready(node)
 
 
-def test_waiting_ends_when_the_condition_is_met(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_for_readiness_ends_when_the_condition_is_met(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(api, "INTERVAL", 0)
     answers = iter([False, False, True])
 
@@ -57,7 +59,7 @@ def test_server_that_does_not_listen_yet_is_waited_for(tmp_path: Path, monkeypat
     assert next(answers, None) is None
 
 
-def test_component_that_has_ended_ends_the_waiting(tmp_path: Path) -> None:
+def test_component_that_has_ended_ends_the_waiting_for_readiness(tmp_path: Path) -> None:
     layout = Layout(tmp_path)
     layout.logs.mkdir()
     layout.log("etcd").write_text("first\nlisten tcp: address already in use\n")
@@ -68,14 +70,14 @@ def test_component_that_has_ended_ends_the_waiting(tmp_path: Path) -> None:
     assert port_taken(raised.value)
 
 
-def test_waiting_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_for_readiness_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api, "READY_WITHIN", 0)
 
     with pytest.raises(DevError, match=f"node ready: not so within .* logs are in {tmp_path}"):
         api.wait_until("node ready", lambda: False, Layout(tmp_path), {})
 
 
-def test_tail_is_the_last_lines(tmp_path: Path) -> None:
+def test_tail_of_a_log_is_its_last_lines(tmp_path: Path) -> None:
     (tmp_path / "log").write_text("\n".join(map(str, range(10_000))))
 
     assert tail(tmp_path / "log", 2) == "9998\n9999"

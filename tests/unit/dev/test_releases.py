@@ -22,7 +22,7 @@ def test_single_checksum_is_read(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "<html>not found</html>", SUM[:-1]])
-def test_what_is_no_checksum_is_not_taken_for_one(text: str) -> None:
+def test_text_that_is_no_checksum_is_not_taken_for_one(text: str) -> None:
     assert first_checksum(text) is None
 
 

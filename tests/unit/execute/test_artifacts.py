@@ -19,7 +19,7 @@ def some_runs(directory: Path, *names: str) -> None:
 @pytest.mark.parametrize(
     ("keep", "kept"), [(1, {"3"}), (2, {"2", "3"}), (3, {"1", "2", "3"}), (9, {"1", "2", "3"})]
 )
-def test_the_newest_runs_are_kept(tmp_path: Path, keep: int, kept: set[str]) -> None:
+def test_the_artifacts_of_the_newest_runs_are_kept(tmp_path: Path, keep: int, kept: set[str]) -> None:
     some_runs(tmp_path, "1", "2", "3")
     rotate(tmp_path, keep, newest="3")
 
@@ -27,14 +27,14 @@ def test_the_newest_runs_are_kept(tmp_path: Path, keep: int, kept: set[str]) -> 
 
 
 @pytest.mark.parametrize("keep", [0, -1])
-def test_every_run_is_kept_where_that_is_asked_for(tmp_path: Path, keep: int) -> None:
+def test_the_artifacts_of_every_run_are_kept_where_that_is_asked_for(tmp_path: Path, keep: int) -> None:
     some_runs(tmp_path, "1", "2", "3")
     rotate(tmp_path, keep, newest="3")
 
     assert len(list(tmp_path.iterdir())) == 3
 
 
-def test_the_link_to_the_latest_is_no_run(tmp_path: Path) -> None:
+def test_the_link_to_the_latest_artifacts_counts_as_no_run(tmp_path: Path) -> None:
     some_runs(tmp_path, "1", "2")
     (tmp_path / "latest").symlink_to(tmp_path / "2")
     rotate(tmp_path, 1, newest="2")

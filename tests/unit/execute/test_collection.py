@@ -14,14 +14,14 @@ def test_the_bundled_collection_comes_after_what_is_there(given: str, before: st
     assert python_path({"PYTHONPATH": given}, []) == f"{before}{COLLECTIONS}"
 
 
-def test_the_variable_need_not_be_set() -> None:
+def test_the_bundled_collection_is_found_without_the_variable() -> None:
     assert python_path({}, []) == str(COLLECTIONS)
 
 
-def test_an_installed_one_is_left_to_be_found(tmp_path: Path) -> None:
+def test_an_installed_collection_is_left_to_be_found(tmp_path: Path) -> None:
     (tmp_path / "ansible_collections/operator_sdk/util").mkdir(parents=True)
     assert python_path({"PYTHONPATH": "/a"}, [str(tmp_path)]) is None
 
 
-def test_it_is_there() -> None:
+def test_the_bundled_collection_is_there() -> None:
     assert (COLLECTIONS / "ansible_collections/operator_sdk/util/galaxy.yml").is_file()

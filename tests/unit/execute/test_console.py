@@ -72,15 +72,17 @@ RECAP_BLOCK = Block(f"\n----- {TITLE} -----\n\nPLAY RECAP\n\n----------\n")
         (RECAP, [RECAP_BLOCK]),
     ],
 )
-def test_tasks_shows_their_start_their_failure_and_debug(shown: Event, items: list[Block | Record]) -> None:
+def test_the_level_tasks_shows_their_start_their_failure_and_debug(
+    shown: Event, items: list[Block | Record]
+) -> None:
     assert render(shown, RUN, LogEvents.TASKS) == items
 
 
-def test_tasks_with_verbosity_shows_the_output_as_it_is() -> None:
+def test_the_level_tasks_with_verbosity_shows_the_output_as_it_is() -> None:
     assert render(event("runner_on_ok"), RUN, LogEvents.TASKS, verbosity=1) == [Block("out\n")]
 
 
-def test_everything_shows_each_event_with_its_data() -> None:
+def test_the_level_everything_shows_each_event_with_its_data() -> None:
     shown = event("runner_on_ok")
 
     assert render(shown, RUN, LogEvents.EVERYTHING) == [
@@ -90,11 +92,11 @@ def test_everything_shows_each_event_with_its_data() -> None:
 
 
 @pytest.mark.parametrize("shown", [STARTED, event("runner_on_failed"), event("runner_on_ok", "debug")])
-def test_nothing_shows_no_task(shown: Event) -> None:
+def test_the_level_nothing_shows_no_task(shown: Event) -> None:
     assert render(shown, RUN, LogEvents.NOTHING, verbosity=4) == []
 
 
-def test_nothing_still_shows_the_recap() -> None:
+def test_the_level_nothing_still_shows_the_recap() -> None:
     assert render(RECAP, RUN, LogEvents.NOTHING) == [RECAP_BLOCK]
 
 

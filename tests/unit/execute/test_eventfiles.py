@@ -23,7 +23,7 @@ def event() -> dict[str, Any]:
     return {"uuid": "abc", "counter": 7, "stdout": "text"}
 
 
-def test_the_part_is_what_ansible_wrote(directory: Path) -> None:
+def test_the_part_of_an_event_is_what_ansible_wrote(directory: Path) -> None:
     (directory / "abc-partial.json").write_text('{"event": "runner_on_ok", "created": "then"}')
 
     assert EventFiles(directory.parent).part("abc") == {"event": "runner_on_ok", "created": "then"}
@@ -33,7 +33,7 @@ def test_an_event_that_ansible_did_not_write_has_no_part(directory: Path) -> Non
     assert EventFiles(directory.parent).part("abc") is None
 
 
-def test_a_part_that_is_no_json_is_said(directory: Path) -> None:
+def test_a_part_of_an_event_that_is_no_json_is_an_error(directory: Path) -> None:
     (directory / "abc-partial.json").write_text('{"event": "runn')
 
     with pytest.raises(ValueError, match="Unterminated"):

@@ -67,7 +67,7 @@ def test_the_api_proxy_is_exempt_where_the_environment_names_another_proxy(direc
     assert "NO_PROXY" not in json.loads((directory.path / "env/envvars").read_text())
 
 
-def test_arguments_are_written_only_where_there_are_some(directory: RunDirectory) -> None:
+def test_ansible_args_are_written_only_where_there_are_some(directory: RunDirectory) -> None:
     write_inputs(directory, replace(RUN, ansible_args="'--tags all'"), {})
     assert (directory.path / "env/cmdline").read_text() == "--tags all"
 
@@ -78,7 +78,7 @@ def test_arguments_are_written_only_where_there_are_some(directory: RunDirectory
 @pytest.mark.parametrize(
     ("given", "used"), [("'-v'", "-v"), ("-e 'a b'", "-e 'a b'"), ("'", "'"), ("''", ""), ("'a", "'a")]
 )
-def test_one_pair_of_quotes_around_the_arguments_is_removed(given: str, used: str) -> None:
+def test_one_pair_of_quotes_around_ansible_args_is_removed(given: str, used: str) -> None:
     assert unquoted(given) == used
 
 
@@ -121,7 +121,7 @@ def test_a_playbook_runs_where_it_is_and_stays(directory: RunDirectory, tmp_path
     assert playbook.exists()
 
 
-def test_a_playbook_that_is_not_there_is_said(directory: RunDirectory) -> None:
+def test_a_playbook_that_is_not_there_is_an_error(directory: RunDirectory) -> None:
     run = replace(RUN, content=Content(Path("/missing.yml"), is_role=False))
 
     with pytest.raises(RunError, match=r"/missing\.yml"):

@@ -93,7 +93,7 @@ def test_whatever_comes_no_mark_of_a_stranger_begins_an_event(text: str, size: i
 
 
 @given(st.lists(pieces).map("".join), st.integers(1, 50))
-def test_how_the_output_is_cut_changes_nothing(text: str, size: int) -> None:
+def test_how_the_output_is_cut_into_chunks_changes_no_event(text: str, size: int) -> None:
     uuid = str(UUID(int=1))
     text = f"{mark({'uuid': uuid})}{text}"
 

@@ -35,7 +35,7 @@ def framed(part: dict[str, Any]) -> bytes:
     return HEAD.pack(len(data)) + data
 
 
-async def test_a_part_is_given_out_once(parts: Parts, ends: tuple[int, int]) -> None:
+async def test_a_part_of_an_event_is_given_out_once(parts: Parts, ends: tuple[int, int]) -> None:
     os.write(ends[1], framed({"uuid": "a", "event": "x"}))
 
     assert parts.take("a") == {"uuid": "a", "event": "x"}
@@ -49,7 +49,7 @@ async def test_parts_may_be_asked_for_in_any_order(parts: Parts, ends: tuple[int
     assert parts.take("a") == {"uuid": "a"}
 
 
-async def test_one_that_comes_again_is_given_out_again(parts: Parts, ends: tuple[int, int]) -> None:
+async def test_a_part_that_comes_again_is_given_out_again(parts: Parts, ends: tuple[int, int]) -> None:
     """As those of a handler do, whose events have its task's uuid."""
     os.write(ends[1], framed({"uuid": "a", "event": "x"}) + framed({"uuid": "a", "event": "y"}))
 
@@ -58,7 +58,7 @@ async def test_one_that_comes_again_is_given_out_again(parts: Parts, ends: tuple
 
 
 @pytest.mark.parametrize("data", [b"{", b"[]", b"7", b"{}", b'{"uuid": {}}', b"[" * 100_000, b"\xff"], ids=repr)
-async def test_one_that_is_none_does_not_keep_the_next_from_coming(
+async def test_data_that_is_no_part_does_not_keep_the_next_from_coming(
     parts: Parts, ends: tuple[int, int], data: bytes
 ) -> None:
     sender = threading.Thread(
@@ -70,7 +70,7 @@ async def test_one_that_is_none_does_not_keep_the_next_from_coming(
     assert parts.take("a") == {"uuid": "a"}
 
 
-async def test_output_that_belongs_to_no_event_has_none(parts: Parts) -> None:
+async def test_output_that_belongs_to_no_event_has_no_part(parts: Parts) -> None:
     assert parts.take("nothing came") is None
 
 
@@ -83,7 +83,9 @@ async def test_half_a_part_waits_for_the_rest(parts: Parts, ends: tuple[int, int
     assert parts.take("a") is not None
 
 
-async def test_one_that_is_larger_than_a_pipe_comes_while_nobody_asks(parts: Parts, ends: tuple[int, int]) -> None:
+async def test_a_part_that_is_larger_than_a_pipe_comes_while_nobody_asks(
+    parts: Parts, ends: tuple[int, int]
+) -> None:
     """Its sender would wait for ever otherwise."""
     large = {"uuid": "a", "event": "ü" * 2**20}
     sender = threading.Thread(target=write_all, args=(ends[1], framed(large)))
@@ -93,7 +95,7 @@ async def test_one_that_is_larger_than_a_pipe_comes_while_nobody_asks(parts: Par
     assert parts.take("a") == large
 
 
-async def test_the_end_of_the_pipe_is_the_end_of_nothing_that_came(parts: Parts, ends: tuple[int, int]) -> None:
+async def test_parts_that_came_outlast_the_end_of_the_pipe(parts: Parts, ends: tuple[int, int]) -> None:
     os.write(ends[1], framed({"uuid": "a"}))
     os.close(ends[1])
 

@@ -41,7 +41,7 @@ def belongs_to_another(monkeypatch: pytest.MonkeyPatch) -> set[Path]:
     return others
 
 
-def test_the_wanted_directory_is_made_and_private_whatever_the_umask_is(place: Path) -> None:
+def test_the_wanted_root_is_made_and_private_whatever_the_umask_is(place: Path) -> None:
     before = os.umask(0)
     try:
         root = private_root(place / "ansible-operator/runner")
@@ -52,13 +52,13 @@ def test_the_wanted_directory_is_made_and_private_whatever_the_umask_is(place: P
     assert stat.S_IMODE(root.parent.stat().st_mode) == 0o755
 
 
-def test_one_that_is_there_is_used_as_it_is(place: Path) -> None:
+def test_a_root_that_is_there_is_used_as_it_is(place: Path) -> None:
     (place / "ours").mkdir(mode=0o755)
     assert private_root(place / "ours") == place / "ours"
 
 
 @pytest.mark.parametrize("whose", ["ansible-operator", "ansible-operator/runner"])
-def test_another_is_made_where_somebody_else_was_first(
+def test_another_root_is_made_where_somebody_else_was_first(
     place: Path, belongs_to_another: set[Path], whose: str
 ) -> None:
     wanted = place / "ansible-operator/runner"
@@ -67,7 +67,7 @@ def test_another_is_made_where_somebody_else_was_first(
     assert private_root(wanted) == place / f"ansible-operator-{os.geteuid()}/runner"
 
 
-def test_and_a_new_one_where_somebody_was_first_in_that_place_too(
+def test_a_new_root_is_made_where_somebody_was_first_in_both_places(
     place: Path, belongs_to_another: set[Path]
 ) -> None:
     wanted, of_user = place / "ansible-operator/runner", place / f"ansible-operator-{os.geteuid()}"
@@ -80,7 +80,7 @@ def test_and_a_new_one_where_somebody_was_first_in_that_place_too(
     assert stat.S_IMODE(root.stat().st_mode) == 0o700
 
 
-def test_one_that_others_may_write_to_is_not_used(place: Path) -> None:
+def test_a_root_that_others_may_write_to_is_not_used(place: Path) -> None:
     wanted = place / "ansible-operator/runner"
     wanted.mkdir(parents=True)
     wanted.parent.chmod(0o777)
@@ -88,7 +88,9 @@ def test_one_that_others_may_write_to_is_not_used(place: Path) -> None:
         make_root(wanted)
 
 
-def test_a_mount_that_all_may_write_to_is_used(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_root_that_is_a_mount_that_all_may_write_to_is_used(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As emptyDir is."""
     wanted = place / "volume"
     wanted.mkdir()
@@ -97,7 +99,7 @@ def test_a_mount_that_all_may_write_to_is_used(place: Path, monkeypatch: pytest.
     assert make_root(wanted) == wanted
 
 
-def test_the_group_of_root_is_not_others(place: Path) -> None:
+def test_a_root_that_the_group_of_root_may_write_to_is_used(place: Path) -> None:
     """As in images that are to run as any user."""
     wanted = place / "runner"
     wanted.mkdir()
@@ -106,13 +108,15 @@ def test_the_group_of_root_is_not_others(place: Path) -> None:
     assert make_root(wanted) == wanted
 
 
-def test_a_symlink_of_ours_is_followed_once_and_for_all(place: Path) -> None:
+def test_a_root_that_is_a_symlink_of_ours_is_followed_once_and_for_all(place: Path) -> None:
     (place / "target").mkdir()
     (place / "link").symlink_to("target")
     assert make_root(place / "link/runner") == place / "target/runner"
 
 
-def test_a_symlink_of_somebody_elses_is_not(place: Path, belongs_to_another: set[Path]) -> None:
+def test_a_root_that_is_a_symlink_of_somebody_elses_is_not_used(
+    place: Path, belongs_to_another: set[Path]
+) -> None:
     (place / "target").mkdir()
     (place / "link").symlink_to("target")
     belongs_to_another.add(place / "link")
@@ -120,7 +124,7 @@ def test_a_symlink_of_somebody_elses_is_not(place: Path, belongs_to_another: set
         make_root(place / "link")
 
 
-def test_nor_is_what_leads_through_a_directory_of_somebody_elses(
+def test_a_root_that_leads_through_a_directory_of_somebody_elses_is_not_used(
     place: Path, belongs_to_another: set[Path]
 ) -> None:
     (place / "foreign/ours").mkdir(parents=True)

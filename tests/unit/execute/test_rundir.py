@@ -25,7 +25,7 @@ def key(name: str = "one", namespace: str = "ns", group: str = "cache.example.co
         (key("a.b.c"), "cache.example.com/v1/Memcached/ns/a.b.c"),
     ],
 )
-def test_the_directory_is_named_after_the_object(tmp_path: Path, of: ObjectKey, path: str) -> None:
+def test_the_run_directory_is_named_after_the_object(tmp_path: Path, of: ObjectKey, path: str) -> None:
     assert RunDirectory.of(tmp_path, of).path == tmp_path / path
 
 
@@ -47,7 +47,7 @@ def test_a_namespace_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
         RunDirectory.of(tmp_path, key(namespace=".."))
 
 
-def test_every_level_is_private_even_one_that_was_not(tmp_path: Path) -> None:
+def test_every_level_of_a_run_directory_is_private_even_one_that_was_not(tmp_path: Path) -> None:
     directory = RunDirectory.of(tmp_path, key())
     directory.path.mkdir(mode=0o755, parents=True)
     directory.make()
@@ -70,7 +70,7 @@ def test_a_symlink_in_the_place_of_a_level_is_not_followed(tmp_path: Path) -> No
     assert (elsewhere / "ns" / "one").is_dir()
 
 
-def test_removing_follows_no_symlink_out_of_the_directory(tmp_path: Path) -> None:
+def test_removing_a_run_directory_follows_no_symlink_out_of_it(tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     precious.mkdir()
     (precious / "file").touch()
@@ -83,7 +83,7 @@ def test_removing_follows_no_symlink_out_of_the_directory(tmp_path: Path) -> Non
     assert (precious / "file").exists()
 
 
-def test_removing_takes_the_parents_that_it_empties_but_not_the_root(tmp_path: Path) -> None:
+def test_removing_a_run_directory_takes_the_parents_that_it_empties_but_not_the_root(tmp_path: Path) -> None:
     directory = RunDirectory.of(tmp_path, key())
     directory.make()
     directory.remove()
@@ -91,7 +91,7 @@ def test_removing_takes_the_parents_that_it_empties_but_not_the_root(tmp_path: P
     assert list(tmp_path.iterdir()) == []
 
 
-def test_removing_leaves_the_neighbours(tmp_path: Path) -> None:
+def test_removing_a_run_directory_leaves_its_neighbours(tmp_path: Path) -> None:
     one, two = (RunDirectory.of(tmp_path, key(name)) for name in ("one", "two"))
     one.make()
     two.make()
@@ -100,7 +100,7 @@ def test_removing_leaves_the_neighbours(tmp_path: Path) -> None:
     assert two.path.is_dir()
 
 
-def test_removing_what_is_not_there_is_no_error(tmp_path: Path) -> None:
+def test_removing_a_run_directory_that_is_not_there_is_no_error(tmp_path: Path) -> None:
     RunDirectory.of(tmp_path, key()).remove()
 
     assert list(tmp_path.iterdir()) == []

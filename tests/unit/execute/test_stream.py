@@ -40,7 +40,7 @@ def test_of_a_censored_result_only_the_result_is_shown(stdout: str, shown: str) 
 
 
 @pytest.mark.parametrize("data", [None, {}, {"res": None}, {"res": {"msg": "x"}}])
-def test_other_output_stays(data: object) -> None:
+def test_output_that_is_not_censored_stays(data: object) -> None:
     assert censored_stdout({"stdout": "[ERROR]: Task failed", "event_data": data}) == "[ERROR]: Task failed"
 
 

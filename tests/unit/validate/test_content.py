@@ -26,7 +26,9 @@ def playbook(sound: Sound, text: str) -> None:
         ("roles/thing/defaults/main.yml", "a: b: c", "error: roles/thing/defaults/main.yml:1: not YAML"),
     ],
 )
-def test_a_role_with_a_file_that_ansible_cannot_read(sound: Sound, file: str, text: str, expected: str) -> None:
+def test_a_file_of_a_role_that_ansible_cannot_read_is_an_error(
+    sound: Sound, file: str, text: str, expected: str
+) -> None:
     sound.write({file: text})
     (finding,) = sound.validate()
     assert finding.startswith(expected)
@@ -35,7 +37,7 @@ def test_a_role_with_a_file_that_ansible_cannot_read(sound: Sound, file: str, te
 @pytest.mark.parametrize(
     "text", ["", "---", "- debug: {msg: !unsafe '{{ x }}'}", "$ANSIBLE_VAULT;1.1;AES256\n\t00", "- block: []"]
 )
-def test_a_role_with_files_that_ansible_can_read(sound: Sound, text: str) -> None:
+def test_files_of_a_role_that_ansible_can_read_are_no_finding(sound: Sound, text: str) -> None:
     sound.write({TASKS: text})
     assert sound.validate() == []
 
@@ -77,7 +79,9 @@ USES = [
 
 
 @pytest.mark.parametrize(("tasks", "expected"), USES)
-def test_a_collection_that_is_neither_installed_nor_required(sound: Sound, tasks: str, expected: str) -> None:
+def test_a_collection_that_is_neither_installed_nor_required_is_a_finding(
+    sound: Sound, tasks: str, expected: str
+) -> None:
     sound.write({TASKS: tasks})
     (finding,) = sound.validate()
     assert finding.startswith(expected)
@@ -85,14 +89,16 @@ def test_a_collection_that_is_neither_installed_nor_required(sound: Sound, tasks
 
 
 @pytest.mark.parametrize("tasks", [tasks for tasks, _ in USES])
-def test_a_collection_that_is_installed(sound: Sound, tasks: str) -> None:
+def test_a_collection_that_is_installed_is_no_finding(sound: Sound, tasks: str) -> None:
     sound.install("some.where", "some.where.role") if "role" in tasks else sound.install("some.where")
     sound.write({TASKS: tasks})
     assert sound.validate() == []
 
 
 @pytest.mark.parametrize("place", ["ANSIBLE_COLLECTIONS_PATH", "ansible.cfg", "site-packages"])
-def test_where_collections_are_looked_for(sound: Sound, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_collections_are_looked_for_where_ansible_does(
+    sound: Sound, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (sound.path / "site-packages/ansible_collections/some/where").mkdir(parents=True)
     sound.write({TASKS: "- some.where.module: {}"})
     assert len(sound.validate()) == 1
@@ -113,7 +119,7 @@ def test_a_required_collection_that_is_not_installed_is_one_warning(sound: Sound
 
 
 @pytest.mark.parametrize("item", ["some.where:>=1.0.0", "{name: some.where}"])
-def test_a_required_collection_that_is_installed(sound: Sound, item: str) -> None:
+def test_a_required_collection_that_is_installed_is_no_finding(sound: Sound, item: str) -> None:
     sound.write({"requirements.yml": f"collections:\n  - {item}\n"})
     sound.install("some.where")
     assert sound.validate() == []
@@ -140,25 +146,25 @@ ROLES = [
 
 
 @pytest.mark.parametrize(("file", "text", "place"), ROLES)
-def test_a_role_that_is_used_and_not_there(sound: Sound, file: str, text: str, place: str) -> None:
+def test_a_role_that_is_used_and_not_there_is_an_error(sound: Sound, file: str, text: str, place: str) -> None:
     sound.write({file: text})
     (finding,) = sound.validate()
     assert finding.startswith(f"error: {file}:{place}: role other was not found; looked in roles")
 
 
 @pytest.mark.parametrize(("file", "text", "place"), ROLES)
-def test_a_role_that_is_used_and_beside_the_first(sound: Sound, file: str, text: str, place: str) -> None:
+def test_a_role_is_found_beside_the_role_that_uses_it(sound: Sound, file: str, text: str, place: str) -> None:
     sound.write({file: text, "roles/other/tasks/main.yml": "[]"})
     assert sound.validate() == []
 
 
-def test_a_role_on_the_roles_path(sound: Sound) -> None:
+def test_a_role_is_found_on_the_roles_path(sound: Sound) -> None:
     sound.write({TASKS: "- include_role: {name: other}", "shared/other/tasks/main.yml": ""})
     sound.environment["ANSIBLE_ROLES_PATH"] = "shared"
     assert sound.validate() == []
 
 
-def test_a_role_that_requirements_list(sound: Sound) -> None:
+def test_a_role_that_requirements_list_need_not_be_there(sound: Sound) -> None:
     sound.write({TASKS: "- include_role: {name: other}", "requirements.yml": "roles:\n  - src: other\n"})
     assert sound.validate() == []
 
@@ -184,7 +190,7 @@ def test_a_role_that_is_used_is_checked_as_well(sound: Sound) -> None:
         ("- hosts: all\n  handlers:\n    - a.b.c: {}", "3: [0].handlers[0].a.b.c: module a.b.c"),
     ],
 )
-def test_what_a_playbook_uses_and_is_not_there(sound: Sound, play: str, field: str) -> None:
+def test_a_thing_that_a_playbook_uses_and_is_not_there_is_an_error(sound: Sound, play: str, field: str) -> None:
     playbook(sound, play)
     (finding,) = sound.validate()
     assert finding.startswith(f"error: play.yml:{field}")
@@ -208,7 +214,7 @@ def test_the_files_that_a_playbook_includes_are_checked_as_well(sound: Sound, pl
 
 
 @pytest.mark.parametrize(("name", "found"), [("/opt/ansible/roles/other", 0), ("/opt/elsewhere/roles/other", 1)])
-def test_a_role_by_its_path_in_the_image(sound: Sound, name: str, found: int) -> None:
+def test_a_role_is_found_by_its_path_in_the_image(sound: Sound, name: str, found: int) -> None:
     playbook(sound, f"- hosts: all\n  roles: [{name}]")
     sound.write({"roles/other/tasks/main.yml": ""})
     assert len(sound.validate()) == found

@@ -76,7 +76,7 @@ KEPT = "x-kubernetes-preserve-unknown-fields: true,"
         ),
     ],
 )
-def test_a_crd_that_does_not_fit_its_watch(sound: Sound, old: str, new: str, expected: str) -> None:
+def test_a_crd_that_does_not_fit_its_watch_is_a_finding(sound: Sound, old: str, new: str, expected: str) -> None:
     (sound.path / RBAC).unlink()
     sound.replace(FILE, old, new)
     (finding,) = sound.validate()
@@ -95,7 +95,7 @@ def test_a_crd_that_does_not_fit_its_watch(sound: Sound, old: str, new: str, exp
         ("name: v1\n", "name: v1\n      schema: {}\n      served: false\n    - name: v1\n"),
     ],
 )
-def test_a_crd_that_fits(sound: Sound, old: str, new: str) -> None:
+def test_a_crd_that_fits_its_watch_is_no_finding(sound: Sound, old: str, new: str) -> None:
     sound.replace(FILE, old, new)
     assert sound.validate() == []
 
@@ -106,7 +106,7 @@ def test_without_a_managed_status_the_subresource_is_not_missed(sound: Sound) ->
     assert sound.validate() == []
 
 
-def test_a_mapped_status_field_that_the_schema_drops(sound: Sound) -> None:
+def test_a_mapped_status_field_that_the_schema_drops_is_a_finding(sound: Sound) -> None:
     sound.replace(FILE, STATUS, conditions(text(*ALL), KEPT))
     sound.replace("watches.yaml", "role: thing", "role: thing\n  status: {size: data.size}")
     (finding,) = sound.validate()
@@ -114,7 +114,7 @@ def test_a_mapped_status_field_that_the_schema_drops(sound: Sound) -> None:
 
 
 @pytest.mark.parametrize("directory", ["crds", "deploy/crds", "config/crd/bases"])
-def test_where_crds_are_looked_for(sound: Sound, directory: str) -> None:
+def test_crds_are_looked_for_in_each_usual_directory(sound: Sound, directory: str) -> None:
     (sound.path / FILE).unlink()
     sound.write({f"{directory}/a.yaml": "---\n---\n" + CRD.replace("served: true", "served: false")})
     assert ["not served" in finding for finding in sound.validate()] == [True]
@@ -132,7 +132,7 @@ def test_without_a_directory_for_crds_none_is_missed(sound: Sound) -> None:
     assert sound.validate() == []
 
 
-def test_a_manifest_that_is_not_yaml(sound: Sound) -> None:
+def test_a_manifest_that_is_not_yaml_is_an_error(sound: Sound) -> None:
     sound.write({"config/manager/a.yaml": "a: [", "deploy/template.yaml": "{{- if .x }}\na: b\n"})
     (finding,) = sound.validate()
     assert finding.startswith("error: config/manager/a.yaml:1: not YAML")
@@ -178,7 +178,7 @@ def test_a_rule_that_is_missing_is_reported_as_yaml(sound: Sound, old: str, new:
         "{apiGroups: ['', example.com], resources: ['*', '*/status'], verbs: ['*']}",
     ],
 )
-def test_wildcards_allow(sound: Sound, rule: str) -> None:
+def test_a_rule_with_wildcards_allows_what_is_needed(sound: Sound, rule: str) -> None:
     sound.write({RBAC: f"kind: ClusterRole\nmetadata: {{name: a}}\nrules:\n  - {rule}\n"})
     assert sound.validate() == []
 

@@ -32,7 +32,8 @@ def test_a_sound_project_has_no_findings(sound: Sound) -> None:
         ),
         (
             "- version: v1\n  kind: A\n  role: thing\n  status:\n    a: result.x",
-            "warning: watches.yaml:5: [0].status.a: result is always null: the keys of a run's result are stats and",
+            "warning: watches.yaml:5: [0].status.a: result is always null: "
+            "the keys of a run's result are stats and",
         ),
     ],
 )
@@ -42,7 +43,7 @@ def test_a_mistake_is_found_with_its_line_and_field(sound: Sound, watches: str, 
 
 
 @pytest.mark.parametrize("given", ["", "  markUnsafe: false\n"])
-def test_it_warns_where_a_custom_resource_may_steer_ansible(sound: Sound, given: str) -> None:
+def test_a_watch_whose_custom_resource_may_steer_ansible_is_a_warning(sound: Sound, given: str) -> None:
     sound.replace("watches.yaml", "  markUnsafe: true\n", given)
     (finding,) = sound.validate()
     assert finding.startswith(
@@ -50,7 +51,7 @@ def test_it_warns_where_a_custom_resource_may_steer_ansible(sound: Sound, given:
     )
 
 
-def test_every_mistake_is_found_at_once(sound: Sound) -> None:
+def test_every_mistake_in_watches_is_found_at_once(sound: Sound) -> None:
     sound.write(
         {"watches.yaml": "- {kind: A, role: none}\n- {version: v1, kind: Thing, group: example.com, role: no}"}
     )
@@ -58,7 +59,7 @@ def test_every_mistake_is_found_at_once(sound: Sound) -> None:
     assert found == ["[0].role", "[0].version", "[1].role"]
 
 
-def test_an_unreadable_file_is_an_error(sound: Sound) -> None:
+def test_an_unreadable_watches_file_is_an_error(sound: Sound) -> None:
     (sound.path / "watches.yaml").unlink()
     (finding,) = sound.validate()
     assert finding.startswith("error: watches.yaml:1: cannot be read")

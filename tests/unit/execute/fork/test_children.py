@@ -87,19 +87,19 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     server.until(lambda: not server.children)
 
 
-def test_one_that_is_done_is_given_the_next_request(server: Server) -> None:
+def test_a_child_that_is_done_is_given_the_next_request(server: Server) -> None:
     first = server.request().finish()
     server.until(lambda: _waits(server, first))
     assert server.request().finish() == first
 
 
-def test_one_that_is_busy_is_not(server: Server) -> None:
+def test_a_child_that_is_busy_is_given_no_request(server: Server) -> None:
     first, second = server.request(), server.request()
     assert first.pid != second.pid
     assert (first.finish(), second.finish()) == (first.pid, second.pid)
 
 
-def test_one_that_was_killed_while_it_waited_is_not(server: Server) -> None:
+def test_a_child_that_was_killed_while_it_waited_is_given_no_request(server: Server) -> None:
     first = server.request().finish()
     server.until(lambda: _waits(server, first))
     os.kill(first, signal.SIGKILL)
@@ -107,7 +107,7 @@ def test_one_that_was_killed_while_it_waited_is_not(server: Server) -> None:
     assert server.request().finish() != first
 
 
-def test_nor_is_one_that_was_dismissed_though_it_finishes(server: Server) -> None:
+def test_a_child_that_was_dismissed_is_given_no_request_though_it_finishes(server: Server) -> None:
     first = server.request()
     server.children.dismiss()
     second = server.request()

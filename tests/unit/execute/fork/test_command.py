@@ -16,19 +16,19 @@ def line(inner: str) -> str:
     return f"/bin/sh -c {shlex.quote(inner + ' && sleep 0')}"
 
 
-def test_the_plain_line_keeps_the_environment() -> None:
+def test_a_plain_command_line_keeps_the_environment() -> None:
     found = parse(line(PYTHON), {"HOME": "/root"})
     assert found is not None
     assert found["HOME"] == "/root"
 
 
-def test_assignments_go_above_the_environment() -> None:
+def test_assignments_of_a_command_line_go_above_the_environment() -> None:
     found = parse(line(f"A=1 B='two words' {PYTHON}"), {"A": "0", "C": "3"})
     assert found is not None
     assert (found["A"], found["B"], found["C"]) == ("1", "two words", "3")
 
 
-def test_what_is_quoted_means_what_it_says() -> None:
+def test_quoted_words_of_a_command_line_mean_what_they_say() -> None:
     found = parse(line(f"A='$HOME; `id`' {PYTHON}"), {})
     assert found is not None
     assert found["A"] == "$HOME; `id`"
@@ -52,14 +52,14 @@ def test_what_is_quoted_means_what_it_says() -> None:
         f"LANG=C {PYTHON}",
     ],
 )
-def test_everything_else_is_left_to_the_shell(inner: str) -> None:
+def test_a_command_line_that_needs_the_shell_is_left_to_it(inner: str) -> None:
     assert parse(line(inner), {}) is None
 
 
 @pytest.mark.parametrize(
     "command", [f"/bin/bash -c '{PYTHON} && sleep 0'", f"/bin/sh -c '{PYTHON}'", f"{PYTHON}", "", "'"]
 )
-def test_other_shells_and_forms_are_left_alone(command: str) -> None:
+def test_a_command_line_of_another_shell_or_form_is_left_alone(command: str) -> None:
     assert parse(command, {}) is None
 
 

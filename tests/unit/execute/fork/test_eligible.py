@@ -61,14 +61,14 @@ def test_a_module_is_known_by_its_name_and_files(site: Site) -> None:
     assert {path for path, *_ in found.files.values()} == {str(site.module), str(site.util)}
 
 
-def test_what_was_found_holds_for_later_runs(site: Site) -> None:
+def test_what_was_found_of_a_module_holds_for_later_runs(site: Site) -> None:
     for _ in range(3):
         site.register.find(str(site.module), [], site.payload())
     assert site.built == 1
 
 
 @pytest.mark.parametrize("edited", ["module", "util"])
-def test_until_one_of_the_files_is_edited(site: Site, edited: str) -> None:
+def test_what_was_found_of_a_module_holds_until_one_of_its_files_is_edited(site: Site, edited: str) -> None:
     site.register.find(str(site.module), [], site.payload())
     path: Path = getattr(site, edited)
     path.write_text("edited = True")
@@ -77,7 +77,7 @@ def test_until_one_of_the_files_is_edited(site: Site, edited: str) -> None:
     assert site.built == 2
 
 
-def test_other_places_for_module_utils_are_another_question(site: Site) -> None:
+def test_a_module_is_looked_at_again_with_other_places_for_module_utils(site: Site) -> None:
     site.register.find(str(site.module), [], site.payload())
     site.register.find(str(site.module), ["/role/module_utils"], site.payload())
     assert site.built == 2

@@ -14,7 +14,7 @@ def test_a_file_that_was_not_touched_is_as_it_was(tmp_path: Path) -> None:
     assert changed([stat(str(path))]) == ""
 
 
-def test_one_that_was_written_has_changed(tmp_path: Path) -> None:
+def test_a_file_that_was_written_has_changed(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("one")
     before = stat(str(path))
@@ -22,7 +22,7 @@ def test_one_that_was_written_has_changed(tmp_path: Path) -> None:
     assert changed([before]) == f"{path} has changed"
 
 
-def test_one_of_equal_size_has_changed_with_its_time(tmp_path: Path) -> None:
+def test_a_file_of_equal_size_has_changed_with_its_time(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("one")
     before = stat(str(path))
@@ -31,7 +31,7 @@ def test_one_of_equal_size_has_changed_with_its_time(tmp_path: Path) -> None:
     assert changed([before]) == f"{path} has changed"
 
 
-def test_one_that_was_not_there_has_changed_when_it_comes(tmp_path: Path) -> None:
+def test_a_file_that_was_not_there_has_changed_when_it_comes(tmp_path: Path) -> None:
     path = tmp_path / "file"
     before = stat(str(path))
     assert changed([before]) == ""
@@ -39,9 +39,9 @@ def test_one_that_was_not_there_has_changed_when_it_comes(tmp_path: Path) -> Non
     assert changed([before]) == f"{path} has changed"
 
 
-def test_modules_are_known_by_the_file_that_was_imported() -> None:
+def test_imported_modules_are_known_by_their_files() -> None:
     assert imported("runner")["runner.execute.fork.inside.eligible"][0].endswith("inside/eligible.py")
 
 
-def test_other_packages_are_not_looked_at() -> None:
+def test_imported_modules_of_other_packages_are_not_looked_at() -> None:
     assert all(name.partition(".")[0] == "runner" for name in imported("runner"))

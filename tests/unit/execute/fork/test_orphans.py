@@ -6,12 +6,12 @@ import fcntl
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from bench.observer import wait_for
 from runner.execute.fork.inside import children as module
 from runner.execute.fork.inside.children import Orphans
 
@@ -70,14 +70,11 @@ def is_locked(path: Path) -> bool:
         return False
 
 
-def until(done: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not done():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+def wait_for_the_end_of(orphans: Orphans) -> None:
+    wait_for("the end of the orphans", lambda: orphans.look(set) is None, seconds=PATIENCE, every=0.005)
 
 
-def test_they_are_killed_and_the_lock_is_let_go_of_when_they_have_ended(
+def test_orphans_are_killed_and_the_lock_is_let_go_of_when_they_have_ended(
     processes: Processes, tmp_path: Path
 ) -> None:
     processes.start()
@@ -85,12 +82,12 @@ def test_they_are_killed_and_the_lock_is_let_go_of_when_they_have_ended(
     orphans.of_killed(lock(tmp_path / "lock"))
     assert orphans.look(set) is not None
     assert is_locked(tmp_path / "lock")
-    until(lambda: orphans.look(set) is None)
+    wait_for_the_end_of(orphans)
     assert not is_locked(tmp_path / "lock")
     assert processes.below() == []
 
 
-def test_without_any_the_lock_is_let_go_of_at_once(processes: Processes, tmp_path: Path) -> None:
+def test_without_orphans_the_lock_is_let_go_of_at_once(processes: Processes, tmp_path: Path) -> None:
     assert processes.below() == []
     orphans = Orphans()
     orphans.of_killed(lock(tmp_path / "lock"))
@@ -98,7 +95,7 @@ def test_without_any_the_lock_is_let_go_of_at_once(processes: Processes, tmp_pat
     assert not is_locked(tmp_path / "lock")
 
 
-def test_what_is_of_another_child_is_left_alone(processes: Processes, tmp_path: Path) -> None:
+def test_a_process_of_a_child_that_was_not_killed_is_left_alone(processes: Processes, tmp_path: Path) -> None:
     processes.alive.add(processes.start())
     orphans = Orphans()
     orphans.of_killed(lock(tmp_path / "lock"))
@@ -107,7 +104,7 @@ def test_what_is_of_another_child_is_left_alone(processes: Processes, tmp_path: 
 
 
 @pytest.mark.usefixtures("powerless")
-def test_what_cannot_be_killed_is_named_and_keeps_its_lock(
+def test_an_orphan_that_cannot_be_killed_is_named_and_keeps_its_lock(
     processes: Processes, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     left = processes.start()
@@ -120,7 +117,9 @@ def test_what_cannot_be_killed_is_named_and_keeps_its_lock(
 
 
 @pytest.mark.usefixtures("powerless")
-def test_but_not_that_of_another_run(processes: Processes, tmp_path: Path) -> None:
+def test_an_orphan_that_cannot_be_killed_does_not_keep_the_lock_of_another_run(
+    processes: Processes, tmp_path: Path
+) -> None:
     processes.start()
     orphans = Orphans()
     orphans.of_killed(lock(tmp_path / "first"))
@@ -131,7 +130,9 @@ def test_but_not_that_of_another_run(processes: Processes, tmp_path: Path) -> No
 
 
 @pytest.mark.usefixtures("powerless")
-def test_when_it_has_ended_after_all_the_lock_is_let_go_of(processes: Processes, tmp_path: Path) -> None:
+def test_the_lock_is_let_go_of_when_an_orphan_that_could_not_be_killed_has_ended(
+    processes: Processes, tmp_path: Path
+) -> None:
     processes.start()
     orphans = Orphans()
     orphans.of_killed(lock(tmp_path / "lock"))
@@ -139,7 +140,7 @@ def test_when_it_has_ended_after_all_the_lock_is_let_go_of(processes: Processes,
     pidfd = os.pidfd_open(processes.started[0].pid)
     signal.pidfd_send_signal(pidfd, signal.SIGKILL)
     os.close(pidfd)
-    until(lambda: orphans.look(set) is None)
+    wait_for_the_end_of(orphans)
     assert not is_locked(tmp_path / "lock")
 
 
@@ -157,5 +158,5 @@ def test_of_two_runs_that_were_killed_at_once_none_is_let_go_of_before_all_have_
         orphans.look(set)
     assert is_locked(tmp_path / "first")
     assert is_locked(tmp_path / "second")
-    until(lambda: orphans.look(set) is None)
+    wait_for_the_end_of(orphans)
     assert not is_locked(tmp_path / "second")

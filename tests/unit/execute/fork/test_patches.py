@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from runner.execute.fork import inside
-from tests.fixtures.ansible_line import only_where_warm
+from tests.fixtures.ansible_release import only_where_warm
 
 FOREIGN = frozenset({"ansible", "ansible_collections", "ansible_runner", "kubernetes", "yaml"})
 PACKAGE = Path(inside.__file__).parent

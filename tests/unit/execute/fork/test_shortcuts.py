@@ -27,7 +27,7 @@ def making(directory: Path, name: str = "ansible-tmp-1-2-3") -> str:
 
 
 @pytest.mark.parametrize("command", ["/bin/sh -c 'echo ~ && sleep 0'", "/bin/sh -c 'echo ~root && sleep 0'"])
-def test_a_home_is_the_shells(command: str) -> None:
+def test_a_home_directory_is_the_one_that_the_shell_tells(command: str) -> None:
     assert shell.answer(command) == by_shell(command)
 
 
@@ -44,18 +44,18 @@ def test_a_directory_is_made_as_the_shell_makes_it(tmp_path: Path) -> None:
         assert stat.S_IMODE(one.stat().st_mode) == stat.S_IMODE(other.stat().st_mode)
 
 
-def test_a_directory_that_is_there_is_the_shells_to_complain_of(tmp_path: Path) -> None:
+def test_a_directory_that_is_there_already_is_left_to_the_shell(tmp_path: Path) -> None:
     (tmp_path / "ansible-tmp-1-2-3").mkdir()
     assert shell.answer(making(tmp_path)) is None
 
 
-def test_the_umask_is_as_before(tmp_path: Path) -> None:
+def test_making_a_directory_leaves_the_umask_as_before(tmp_path: Path) -> None:
     before = os.umask(0o022)
     shell.answer(making(tmp_path))
     assert os.umask(before) == 0o022
 
 
-def test_a_tree_is_removed(tmp_path: Path) -> None:
+def test_a_directory_is_removed_with_all_below_it(tmp_path: Path) -> None:
     tree = tmp_path / "tree/below"
     tree.mkdir(parents=True)
     (tree / "file").touch()
@@ -78,5 +78,5 @@ def test_removing_what_is_not_there_is_no_failure(tmp_path: Path) -> None:
         "echo ~",
     ],
 )
-def test_anything_else_is_left_to_the_shell(command: str) -> None:
+def test_a_command_that_is_not_known_is_left_to_the_shell(command: str) -> None:
     assert shell.answer(command) is None

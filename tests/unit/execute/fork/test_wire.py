@@ -30,7 +30,7 @@ def test_a_message_arrives_whatever_its_length(line: Line, length: int) -> None:
     assert wire.receive(line[1]) == (message, [])
 
 
-def test_with_descriptors_for_what_was_sent(line: Line) -> None:
+def test_a_message_arrives_with_the_descriptors_that_were_sent(line: Line) -> None:
     with Path(os.devnull).open("rb") as file:
         wire.send(line[0], {"text": "x" * 5000}, [file.fileno()])
         received = wire.receive(line[1])

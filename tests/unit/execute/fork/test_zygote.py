@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runner.execute.fork.zygote import READY_WITHIN, Zygote
-from tests.fixtures.ansible_line import only_where_warm
+from tests.fixtures.ansible_release import only_where_warm
 
 
 @only_where_warm

@@ -1,0 +1,37 @@
+"""Durations as Go spells them."""
+
+import pytest
+
+from runner.config.golang import parse_duration
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("1h30m", 5400),
+        ("1.5h", 5400),
+        ("-5s", -5),
+        (".5s", 0.5),
+        ("0", 0),
+        ("300ms", 0.3),
+        ("2us", 2e-6),
+        ("87660h", 315576000),
+    ],
+)
+def test_a_duration_is_read_in_seconds(text: str, seconds: float) -> None:
+    assert parse_duration(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", 'time: invalid duration ""'),
+        ("30", 'time: missing unit in duration "30"'),
+        ("1d", 'time: unknown unit "d" in duration "1d"'),
+        ("1 h", 'time: unknown unit " h" in duration "1 h"'),
+        ("h", 'time: invalid duration "h"'),
+    ],
+)
+def test_a_text_that_is_no_duration_is_refused_with_gos_text(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match="^" + message.replace("(", r"\(") + "$"):
+        parse_duration(text)

@@ -1,0 +1,54 @@
+"""The kubeconfig of a run has the shape that the Go operator's has."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import pytest
+import yaml
+
+from runner.objects import GroupVersionKind, Owner
+from runner.serve.grants import render
+
+OWNER = Owner(GroupVersionKind("app.example.com", "v1", "Database"), "shop", "orders", "uid-1")
+WHO = '{"apiVersion":"app.example.com/v1","kind":"Database","name":"orders","uid":"uid-1","Namespace":"shop"}'
+
+
+def test_a_runs_kubeconfig_is_the_go_operators_field_by_field() -> None:
+    user = base64.b64encode(WHO.encode()).decode()
+    assert yaml.safe_load(render(OWNER, 8888, owner_secret="of-owner", run_secret="of-run")) == {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [
+            {
+                "name": "proxy-server",
+                "cluster": {
+                    "insecure-skip-tls-verify": True,
+                    "server": f"http://{user}:of-owner@localhost:8888",
+                },
+            }
+        ],
+        "contexts": [
+            {
+                "name": "shop/proxy-server",
+                "context": {"cluster": "proxy-server", "user": "admin/proxy-server"},
+            }
+        ],
+        "current-context": "shop/proxy-server",
+        "preferences": {},
+        "users": [{"name": "admin/proxy-server", "user": {"username": user, "password": "of-run"}}],
+    }
+
+
+def test_a_cluster_scoped_owner_has_an_empty_namespace() -> None:
+    owner = Owner(OWNER.gvk, "", "orders", "uid-1")
+    text = yaml.safe_load(render(owner, 1, owner_secret="o", run_secret="r"))
+    assert text["current-context"] == "/proxy-server"
+    assert json.loads(base64.b64decode(text["users"][0]["user"]["username"]))["Namespace"] == ""
+
+
+@pytest.mark.parametrize("secret", ["-1e5", "12345678", "null", "0x1F"])
+def test_a_password_stays_text_whatever_it_looks_like(secret: str) -> None:
+    text = yaml.safe_load(render(OWNER, 1, owner_secret="o", run_secret=secret))
+    assert text["users"][0]["user"]["password"] == secret
