@@ -11,7 +11,6 @@ from typing import Any
 
 import structlog
 
-from runner.config.flags import boolean
 from runner.config.settings import Settings
 from runner.config.watches import Engine, Watch, uses_children
 from runner.control.plan import Bounds, Defaults
@@ -108,7 +107,7 @@ class _Parts:
     @classmethod
     async def build(cls, stack: AsyncExitStack, settings: Settings, watches: Watches) -> _Parts:
         fence = Fence()
-        client = await Client.connect(settings.kubeconfig, fence=fence)
+        client = await Client.connect(settings.cluster, fence=fence)
         stack.push_async_callback(client.close)
         parts = cls(client, fence, settings, watches)
         stack.push_async_callback(parts.executor.close)
@@ -132,7 +131,7 @@ class _Parts:
             metrics.metrics(
                 self._settings.metrics_bind_address,
                 self._metrics.registry,
-                tls=serving_context(self._settings.environment) if self._settings.metrics_secure else None,
+                tls=serving_context(self._settings.temporary_directory) if self._settings.metrics_secure else None,
                 guard=Reviews(self._client).guard if self._settings.metrics_require_rbac else None,
             ),
             usermetrics.listener(self._settings.user_metrics_bind_address, self._metrics.registry),
@@ -195,7 +194,7 @@ class _Parts:
             verbosity=self._settings.verbosity(gvk),
             reconcile_at_start=self._settings.reconcile_at_start,
             deadline=self._settings.run_deadline,
-            gather_facts=self._settings.environment.get("ANSIBLE_GATHERING") != "explicit",
+            gather_facts=self._settings.gather_facts,
             ansible_args=self._settings.ansible_args,
             engine=Engine(self._settings.executor),
             bounds=Bounds(self._settings.min_reconcile_period, self._settings.max_runner_artifacts_limit),
@@ -217,17 +216,11 @@ class _Parts:
 
 
 def _console(settings: Settings, watches: Watches) -> Console:
-    environment = settings.environment
     level = log_events(settings.ansible_log_events)
     for gvk in watches if level is None else ():
         message = "--ansible-log-events is none of tasks, everything, nothing; using tasks"
         log.error(message, gvk=str(gvk), value=settings.ansible_log_events)
-    verbosity = environment.get("ANSIBLE_VERBOSITY", "")
-    try:
-        debug = boolean(environment.get("ANSIBLE_DEBUG_LOGS", "false"))
-    except ValueError:
-        debug = False
-    return Console(level or LogEvents.TASKS, verbosity=int(verbosity) if verbosity.isdecimal() else 0, debug=debug)
+    return Console(level or LogEvents.TASKS, verbosity=settings.console_verbosity, debug=settings.debug_logs)
 
 
 @contextmanager

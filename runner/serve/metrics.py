@@ -216,10 +216,9 @@ Stamp = tuple[tuple[int, int, int], ...]
 """What changes when one of the files does; empty while one of them is missing."""
 
 
-def serving_context(environment: Mapping[str, str]) -> ssl.SSLContext:
+def serving_context(temporary_directory: Path) -> ssl.SSLContext:
     """With `tls.crt` and `tls.key` from where controller-runtime looks for them, if both are there."""
-    place = Path(environment.get("TMPDIR") or "/tmp")  # noqa: S108  (as Go's os.TempDir)
-    return ServingCertificate(place / "k8s-metrics-server" / "serving-certs").context
+    return ServingCertificate(temporary_directory / "k8s-metrics-server" / "serving-certs").context
 
 
 class ServingCertificate:

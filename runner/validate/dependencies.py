@@ -9,7 +9,7 @@ from pathlib import Path
 
 from runner.validate.content import Places, Used, find_role
 from runner.validate.documents import Document, Finding, child, entries, members, read, text, warning
-from runner.validate.rbac import What
+from runner.validate.uses import What
 
 _COLLECTION = re.compile(r"[a-z_][a-z0-9_]*\.[a-z_][a-z0-9_]*")
 

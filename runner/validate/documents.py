@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.config.yamlfile import Located, read_all_yaml
-from runner.errors import Problem, WatchesError
+from runner.errors import Problem, SettingsError, WatchesError
 
 
 class Severity(StrEnum):
@@ -40,6 +40,14 @@ def warning(file: str, line: int, field: str, message: str) -> Finding:
 
 def of_problem(problem: Problem, severity: Severity = Severity.ERROR) -> Finding:
     return Finding(problem.file, problem.line, problem.field, problem.message, severity)
+
+
+def project_directory(given: str) -> Path:
+    """The absolute path of a project. Raises SettingsError where it is no directory."""
+    project = Path(given).resolve()
+    if not project.is_dir():
+        raise SettingsError(f"{given} is not a directory: name the one that holds watches.yaml")
+    return project
 
 
 YAML = (".yml", ".yaml")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.config.settings import ClusterSettings
 from runner.errors import LeadershipLostError
 from runner.kube.client import Client
 from runner.kube.sockets import Fence
@@ -76,7 +77,7 @@ async def client(server: Server, fence: Fence, tmp_path: Path) -> AsyncIterator[
         "users": [{"name": "u", "user": {}}],
     }
     config.write_text(json.dumps(body))
-    client = await Client.connect(str(config), fence=fence)
+    client = await Client.connect(ClusterSettings(str(config)), fence=fence)
     yield client
     await client.close()
 

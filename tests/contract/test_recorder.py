@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from runner.config.settings import ClusterSettings
 from runner.kube.client import Client
 from runner.kube.recorder import QUEUE, Recorder
 from runner.objects import GroupVersionKind, ObjectKey
@@ -38,7 +39,7 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
     time = FakeClock()
     async with serving() as server:
         server.on("post", EVENTS, Reply({}, 201))
-        client = await Client.connect(str(server.kubeconfig(tmp_path / "c")), clock=time.clock())
+        client = await Client.connect(ClusterSettings(str(server.kubeconfig(tmp_path / "c"))), clock=time.clock())
         recorder = Recorder(client, clock=time.clock())
         task = asyncio.create_task(recorder.run())
         yield Scene(server, recorder, time)
