@@ -81,6 +81,10 @@ bench: $(READY)  ## What a reconcile costs, cold, warm and by OPERATOR=command; 
 	$(BIN)/python -m bench.plot build/bench.json > build/bench.svg
 	$(BIN)/python -m bench.bench --resources $(RESOURCES) --idle $(IDLE) $(if $(OPERATOR),--operator '$(OPERATOR)')
 
+.PHONY: crossed
+crossed: $(READY)  ## Which modules one warm reconcile crosses, in all processes
+	$(BIN)/python -m bench.crossed
+
 .PHONY: reference
 reference: $(READY)  ## Make docs/reference.md anew from the code
 	$(BIN)/python -m tools.reference > docs/reference.md

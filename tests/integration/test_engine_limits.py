@@ -14,7 +14,7 @@ import pytest
 
 from runner.config.watches import Engine
 from runner.errors import RunError, UnsureError
-from runner.execute.fork import pair
+from runner.execute.fork import zygote
 from runner.execute.run import Ending
 from tests.fixtures.ansible_release import only_where_warm
 from tests.fixtures.descriptors import no_more_than, open_descriptors
@@ -105,8 +105,8 @@ async def test_a_run_is_not_started_again_when_it_is_not_certain_that_it_has_not
     warm: Warm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Here, because the zygote cannot be killed."""
-    monkeypatch.setattr(pair, "SURE_WITHIN", 0.1)
-    monkeypatch.setattr(pair, "ENDED_WITHIN", 0.1)
+    monkeypatch.setattr(zygote, "SURE_WITHIN", 0.1)
+    monkeypatch.setattr(zygote, "ENDED_WITHIN", 0.1)
     assert warm.executor._engine._pair
     plays = warm.executor._engine._pair.plays
     monkeypatch.setattr(plays, "kill", lambda: None)

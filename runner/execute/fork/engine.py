@@ -19,13 +19,11 @@ import structlog
 from runner.errors import RunError, UnsureError
 from runner.execute.child import Child
 from runner.execute.fork.inside.eligible import umask
+from runner.execute.fork.inside.releases import unknown
 from runner.execute.fork.inside.wire import ANSIBLE, OTHERS
-from runner.execute.fork.pair import ENDED_WITHIN, SURE_WITHIN, Pair
-from runner.execute.fork.zygote import READY_WITHIN, Zygote
+from runner.execute.fork.zygote import ENDED_WITHIN, READY_WITHIN, SURE_WITHIN, Pair, Zygote
 from runner.execute.rundir import empty_directory, make_root
 
-_LINES = ("2.18.", "2.19.")
-"""Those of ansible-core that inside/lines.py knows."""
 _VERBOSE = re.compile("-v{3,}")
 Environment = Mapping[str, str]
 
@@ -38,11 +36,6 @@ def static(environment: Environment) -> dict[str, str]:
 def key(environment: Environment) -> str:
     """Runs with the same key can be forked from the same zygotes."""
     return hashlib.sha256(json.dumps(static(environment), sort_keys=True).encode()).hexdigest()
-
-
-def unknown(version: str) -> str:
-    """Why nothing of this ansible-core can be warm, else an empty string."""
-    return "" if version.startswith(_LINES) else f"ansible-core {version} is not one that it knows"
 
 
 def refused(command: Sequence[str], cwd: Path) -> str:

@@ -5,20 +5,19 @@ from __future__ import annotations
 import os
 import selectors
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ansible import constants as C  # noqa: N812
-from ansible.plugins import loader
-from ansible.plugins.action import ActionBase
 from ansible.plugins.loader import connection_loader, module_utils_loader
 from ansible.utils.display import Display
 
-from . import shell, wire
+from . import patches, shell, wire
 from .eligible import Found, Register, umask
-from .releases import Packed, Release, call_of, extended
+from .patches import ModuleCalls
+from .releases import Packed, Release, call_of
 from .shell import Result, as_told_by_shell, shell_sets
 
 _KILLED = -9
@@ -60,7 +59,6 @@ def _message(found: Found, packed: Packed, environment: dict[str, str], cwd: Any
         "files": found.files,
         "collections": found.collections,
         "parameters": packed.parameters,
-        "profile": packed.profile,
         "open_files": packed.open_files,
         "environment": environment,
         "cwd": directory,
@@ -127,22 +125,14 @@ class Calls:
 
     def install(self) -> None:
         """From now on, in this process and those it forks."""
-        from ansible.plugins import action
-
-        self._local = local = connection_loader.get("local", class_only=True)
-        self._stock_modify = action.modify_module
-        self._stock_pipelining = ActionBase._is_pipelining_enabled
-        self._stock_execute = ActionBase._execute_module
-        self._stock_command = local.exec_command
-        action.modify_module = self._modify_module
-        ActionBase._is_pipelining_enabled = _method(self._is_pipelined)
-        ActionBase._execute_module = _method(self._execute_module)
-        local.exec_command = _method(self._exec_command)
+        self._local = connection_loader.get("local", class_only=True)
+        ours = ModuleCalls(self._execute_module, self._is_pipelined, self._modify_module, self._exec_command)
+        self._stock = patches.intercept_calls(self._local, ours)
 
     def _execute_module(self, action: Any, module_name: Any = None, *arguments: Any, **named: Any) -> Any:
         before, self._served = self._served, self._look_up(action, module_name)
         try:
-            return self._stock_execute(action, module_name, *arguments, **named)
+            return self._stock.execute_module(action, module_name, *arguments, **named)
         finally:
             self._served = before
 
@@ -156,7 +146,7 @@ class Calls:
             or C.DEFAULT_KEEP_REMOTE_FILES
         ):
             return None
-        with _silence():  # Ansible itself asks again, and says what there is to be said
+        with patches.silent_loader():  # Ansible itself asks again, and says what there is to be said
             context = action._shared_loader_obj.module_loader.find_plugin_with_context(
                 str(module_name or task.action),
                 connection.module_implementation_preferences[0],
@@ -172,18 +162,18 @@ class Calls:
     def _is_pipelined(self, action: Any, module_style: str, wrap_async: bool = False) -> bool:
         if module_style == "new" and not wrap_async and self._served and self._served.packed:
             return True  # before it is packed there has to be a temporary directory, as without pipelining
-        return bool(self._stock_pipelining(action, module_style, wrap_async))
+        return bool(self._stock.is_pipelined(action, module_style, wrap_async))
 
     def _modify_module(self, *arguments: Any, **named: Any) -> Any:
         call = call_of(arguments, named)
-        if self._served is None or self._served.path != call["module_path"] or extended(call):
-            return self._stock_modify(*arguments, **named)
+        if self._served is None or self._served.path != call["module_path"] or self._release.is_extended(call):
+            return self._stock.modify_module(*arguments, **named)
         packed = self._release.pack(call)
         self._served = replace(
             self._served,
             packed=packed,
             mark=_MARK + os.urandom(8).hex().encode(),
-            payload=lambda: self._release.data(self._stock_modify(*arguments, **named)),
+            payload=lambda: self._release.data(self._stock.modify_module(*arguments, **named)),
         )
         return self._release.answer(self._served.mark, packed)
 
@@ -199,42 +189,17 @@ class Calls:
             self._show(connection, cmd)
             return done
         if served is None or served.packed is None or in_data != served.mark:
-            return self._stock_command(connection, cmd, in_data=in_data, sudoable=sudoable)
+            return self._stock.exec_command(connection, cmd, in_data=in_data, sudoable=sudoable)
         started = shell.parse(cmd, dict(os.environ))
         if started is not None:
             result = self._host.run(served.found, served.packed, started, connection.cwd)
             if result is not None:
                 self._show(connection, cmd)
                 return result
-        return self._stock_command(connection, cmd, in_data=served.payload(), sudoable=sudoable)
+        return self._stock.exec_command(connection, cmd, in_data=served.payload(), sudoable=sudoable)
 
     @staticmethod
     def _show(connection: Any, cmd: str) -> None:
         if not connection._connected:
             connection._connect()
         _display.vvv(f"EXEC {cmd}", host=connection._play_context.remote_addr)
-
-
-@contextmanager
-def _silence() -> Iterator[None]:
-    shown, loader.display = loader.display, _Silent()
-    try:
-        yield
-    finally:
-        loader.display = shown
-
-
-class _Silent:
-    """In the place of Ansible's display."""
-
-    def __getattr__(self, _name: str) -> Callable[..., None]:
-        return lambda *_, **__: None
-
-
-def _method(function: Callable[..., Any]) -> Callable[..., Any]:
-    """As a method of somebody else's class."""
-
-    def method(this: Any, *arguments: Any, **named: Any) -> Any:
-        return function(this, *arguments, **named)
-
-    return method

@@ -11,14 +11,14 @@ import io
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, TextIO
 
-from ansible.executor.process import worker
-from ansible.executor.process.worker import WorkerProcess
 from ansible.plugins import action, loader
-from ansible.utils.display import Display
+
+from . import patches
+from .releases import Release
 
 _KNOWN = (
     "ansible_collections/kubernetes/core/plugins/action/",
@@ -26,31 +26,25 @@ _KNOWN = (
 )
 _WAITING = frozenset({"pause", "async_status", "reboot", "wait_for_connection"})
 _KINDS = ("action", "filter", "test", "lookup", "connection", "shell")
-_OWN_STREAMS = hasattr(WorkerProcess, "_detach")
-"""Whether a worker has streams of its own that `_run` looks into: since 2.19."""
 
 
-def install() -> None:
+def install(release: Release) -> None:
     """From now on, in this process and those it forks. The configured plugin directories must be known."""
     if any(os.path.isdir(place) for kind in _KINDS for place in getattr(loader, f"{kind}_loader").config):
         return  # code of users may be anywhere
-    fork = WorkerProcess.start
     queues = threading.local()
 
-    def start(process: Any) -> None:
-        if _may_be_here(process):
-            _carry_out(process, queues)
+    def start(process: Any, fork: Callable[[], None]) -> None:
+        if _may_be_inline(process):
+            _carry_out(process, release, queues)
         else:
-            fork(process)
+            fork()
 
-    WorkerProcess.start = start
-    Display._final_q = property(
-        lambda _display: getattr(queues, "queue", None), lambda _display, queue: setattr(queues, "queue", queue)
-    )
-    Display.set_queue = lambda display, queue: setattr(display, "_final_q", queue)
+    patches.start_workers_by(start)
+    patches.keep_display_queue_by_thread(queues)
 
 
-def _may_be_here(process: Any) -> bool:
+def _may_be_inline(process: Any) -> bool:
     task, known = process._task, process._task_vars
     if task.async_val or task.delegate_to or task.become or task.timeout or process._play_context.become:
         return False
@@ -72,47 +66,20 @@ def _is_known(task: Any) -> bool:
     return bool(path.startswith(os.path.dirname(action.__file__)) or any(place in path for place in _KNOWN))
 
 
-def _carry_out(process: Any, queues: threading.local) -> None:
+def _carry_out(process: Any, release: Release, queues: threading.local) -> None:
     """What the worker would do in its process."""
     host = process._host
     kept = host.vars, host.groups
-    process._task = _copy(process._task)
-    if hasattr(process, "_save_stdin"):
-        process._save_stdin()
+    streams = _streams() if release.detaches_workers else nullcontext()
     queues.queue = process._final_q
-    worker.current_worker = process
     try:
-        with _context(process._task), _streams():
+        with patches.as_current_worker(process), release.worker_context(process), streams:
             process._run()
     except BaseException:
-        process._popen = _Dead()
+        patches.let_it_be_dead(process)
     finally:
         host.vars, host.groups = kept
-        queues.queue = worker.current_worker = None
-
-
-def _copy(task: Any) -> Any:
-    """One that may be changed; what it hangs below may not, and is not."""
-    copy = task.copy(exclude_parent=True)
-    copy._parent = task._parent
-    return copy
-
-
-def _context(task: Any) -> Any:
-    try:
-        from ansible._internal._task import TaskContext  # not in 2.18
-    except ImportError:
-        return nullcontext()
-    return TaskContext(task)
-
-
-class _Dead:
-    """The process of a worker that has died."""
-
-    returncode = 1
-
-    def poll(self) -> int:
-        return self.returncode
+        queues.queue = None
 
 
 class _Streams(io.StringIO):
@@ -140,9 +107,6 @@ class _Streams(io.StringIO):
 
 @contextmanager
 def _streams() -> Iterator[None]:
-    if not _OWN_STREAMS:
-        yield
-        return
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (_Streams(stream) for stream in before)
     try:

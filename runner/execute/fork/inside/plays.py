@@ -1,39 +1,50 @@
-"""The run zygote: has imported Ansible's controller side, and forks a run for each request."""
+"""The zygote of plays: has imported Ansible's controller side, and forks a run for each request."""
 
 from __future__ import annotations
 
-import atexit
 import os
 import signal
 import socket
+import sys
+import tempfile
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import NoReturn
 
 from ansible import __file__ as ansible_file
+from ansible import constants as C  # noqa: N812
 from ansible.cli.playbook import PlaybookCLI
 from ansible.release import __version__
+from ansible.utils.display import Display
 
 from . import inline, patches, preload, wire
 from .calls import Calls, Host
 from .eligible import Register, changed
-from .process import exit_code, flush, heed_signals
+from .process import exit_as_python, exit_code, heed_signals
 from .releases import Release, release
 from .supervisor import GIVEN_UP, GRACE, be_killed_first, die_with, supervise
 
 _HOST_WITHIN = GRACE + GIVEN_UP + 1
 """Seconds; as long as a host may take that tries to end what cannot be ended."""
+_OF_RUN = {
+    name: variables
+    for name, definition in C.config.get_configuration_definitions().items()
+    if (variables := {entry["name"] for entry in definition.get("env") or ()}) & wire.ANSIBLE
+}
+"""Ansible's constants that runs may set, with their variables."""
+_LOCAL_TMP = "DEFAULT_LOCAL_TMP"
+_PLACE_OF_LOCAL_TMP = os.path.dirname(C.DEFAULT_LOCAL_TMP)
 
 
 class Plays:
-    """The program of the run zygote's fork server. `said` is what Ansible has printed when it was imported."""
+    """The program of its fork server. `said` is what Ansible has printed when it was imported."""
 
     def __init__(self) -> None:
         self.said = ""
-        preload.preload()
-        patches.wake_play_by_results()
         self._release = release()
+        preload.preload(self._release)
         self._register = Register(os.path.dirname(ansible_file))
         self._files = preload.files()
 
@@ -42,8 +53,6 @@ class Plays:
 
     def _unfit(self) -> str:
         """Why no run may be forked from here, else an empty string."""
-        if self._release is None:
-            return f"ansible-core {__version__} is not one that it knows"
         if self.said or preload.has_more_to_say():
             return f"Ansible has something to say when it starts, to every run: {self.said.strip()}"
         return ""
@@ -93,7 +102,7 @@ def _wait_for_host(host: socket.socket, pid: int) -> None:
 def _play(
     message: wire.Message,
     outputs: tuple[int, int],
-    release: Release | None,
+    release: Release,
     register: Register,
     host: socket.socket,
 ) -> NoReturn:
@@ -102,21 +111,32 @@ def _play(
     try:
         heed_signals()
         _become(message, outputs[0])
-        patches.send_events_to(outputs[1])
-        if release is not None:
-            Calls(release, register, Host(host)).install()
-            inline.install()
+        patches.send_events(_events_to(outputs[1]))
+        Calls(release, register, Host(host)).install()
+        inline.install(release)
         _die_with_us()
         PlaybookCLI.cli_executor(message["command"])
     except SystemExit as ending:
         code = exit_code(ending)
     finally:
-        try:
-            threading._shutdown()  # type: ignore[attr-defined]
-            atexit._run_exitfuncs()
-        finally:
-            flush()
-            os._exit(code)
+        exit_as_python(code)
+
+
+def _events_to(descriptor: int) -> Callable[[bytes], bool]:
+    """What writes an event to this pipe, from this process; others that it forks are told to write a file."""
+    os.set_inheritable(descriptor, False)
+    play, lock = os.getpid(), threading.Lock()
+
+    def send(event: bytes) -> bool:
+        if os.getpid() != play:
+            return False
+        rest = memoryview(wire.HEAD.pack(len(event)) + event)
+        with lock:
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
+        return True
+
+    return send
 
 
 def _become(message: wire.Message, output: int) -> None:
@@ -127,8 +147,39 @@ def _become(message: wire.Message, output: int) -> None:
     os.chdir(message["cwd"])
     os.environ.clear()
     os.environ.update(message["environment"])
-    preload.as_script(message["command"])
-    preload.anew()
+    _look_as_script(message["command"])
+    _read_again()
+
+
+def _read_again() -> None:
+    """Once its environment is set: forget and read again whatever belongs to one run."""
+    time.tzset()
+    tempfile.tempdir = None
+    patches.draw_new_task_ids()
+    _set_constants()
+    display = Display()
+    for shown in (display._warns, display._deprecations, display._errors):
+        shown.clear()
+
+
+def _set_constants() -> None:
+    values = vars(C)
+    for name, variables in _OF_RUN.items():
+        if not variables.isdisjoint(os.environ):  # else it is what it is in the zygote, which has none of them
+            C.set_constant(name, C.config.get_config_value(name, variables=values), values)
+    # its place is that of the zygote, and to find it out again takes a template
+    C.set_constant(
+        _LOCAL_TMP, C.config.get_config_value(_LOCAL_TMP, direct={_LOCAL_TMP: _PLACE_OF_LOCAL_TMP}), values
+    )
+    paths = C.DEFAULT_CALLBACK_PLUGIN_PATH
+    patches.look_for_callbacks_in(paths if isinstance(paths, list) else [paths])
+
+
+def _look_as_script(arguments: list[str]) -> None:
+    """Look as the interpreter does that was started with this script."""
+    sys.argv = list(arguments)
+    place = os.path.dirname(os.path.realpath(arguments[0]))
+    sys.path[:] = [place, *(entry for entry in sys.path if entry not in {"", place})]
 
 
 def _die_with_us() -> None:

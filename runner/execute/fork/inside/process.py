@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
@@ -27,6 +29,16 @@ def exit_after(work: Callable[[], int]) -> NoReturn:
         code = exit_code(ending)
     except BaseException:
         traceback.print_exc()
+    finally:
+        flush()
+        os._exit(code)
+
+
+def exit_as_python(code: int) -> NoReturn:
+    """Exit as the interpreter does: threads, exit functions, buffers."""
+    try:
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
     finally:
         flush()
         os._exit(code)

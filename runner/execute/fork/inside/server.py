@@ -14,6 +14,7 @@ from typing import Protocol
 from . import wire
 from .children import Children
 from .process import flush, heed_signals
+from .releases import UnknownReleaseError
 from .supervisor import adopt
 
 
@@ -117,8 +118,13 @@ def start(kind: str, line: int) -> None:
     """Import what the kind needs, then serve the line (a descriptor) until it ends."""
     _like_a_fresh_python()
     sys.path[:] = [entry for entry in sys.path if entry]
-    program = _plays() if kind == "plays" else _modules()
-    ForkServer(socket.socket(fileno=line), program).run()
+    connection = socket.socket(fileno=line)
+    try:
+        program = _plays() if kind == "plays" else _modules()
+    except UnknownReleaseError as error:
+        wire.send(connection, {"unfit": str(error)})
+        return
+    ForkServer(connection, program).run()
 
 
 def _plays() -> Program:

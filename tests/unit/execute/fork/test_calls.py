@@ -19,7 +19,7 @@ from runner.execute.fork.inside.shell import Result
 from tests.fixtures.descriptors import no_more_than, open_descriptors
 
 PATIENCE = 10.0
-PACKED = Packed("{}", "", "", 0)
+PACKED = Packed("{}", "", 0)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from runner.execute.fork import engine
+from runner.execute.fork.inside.releases import unknown
 
 PLAYBOOK = str(Path(sys.executable).with_name("ansible-playbook"))
 
@@ -20,7 +21,7 @@ def test_a_plain_run_can_be_warm(tmp_path: Path) -> None:
     ("version", "known"), [("2.18.9", True), ("2.19.0", True), ("2.20.1", False), ("2.2.0", False)]
 )
 def test_only_known_releases_of_ansible_core_can_be_warm(version: str, known: bool) -> None:
-    assert (engine.unknown(version) == "") is known
+    assert (unknown(version) == "") is known
 
 
 def test_a_run_of_an_ansible_from_elsewhere_is_cold(tmp_path: Path) -> None:
