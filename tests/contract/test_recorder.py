@@ -111,7 +111,7 @@ async def test_forbidden_is_told_once_with_what_to_do_and_then_left_alone(scene:
     with capture_logs() as logs:
         scene.say("one")
         scene.say("two")
-        await until(lambda: logs)
+        await until(lambda: logs and scene.recorder._waiting.empty())
         scene.time.advance(301)
         scene.say("three")
         await until(lambda: scene.server.count("post") == 2)
