@@ -48,14 +48,14 @@ _log = structlog.get_logger(__name__)
 class Zygote:
     """One zygote process. Each question is answered in turn; one that leaves a question unanswered is killed."""
 
-    def __init__(self, process: subprocess.Popen[bytes], pidfd: int, line: socket.socket) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], pidfd: int, connection: socket.socket) -> None:
         self._process = process
-        self._line = line
+        self._connection = connection
         self._asked: deque[asyncio.Future[wire.Message]] = deque()
         self._loop = asyncio.get_running_loop()
         self.gone: asyncio.Future[None] = self._loop.create_future()
         self.ready = self._expect()
-        self._loop.add_reader(line, self._on_answer)
+        self._loop.add_reader(connection, self._on_answer)
         self._loop.add_reader(pidfd, self._on_end, pidfd)
 
     @classmethod
@@ -89,7 +89,7 @@ class Zygote:
 
     @property
     def alive(self) -> bool:
-        return self._line.fileno() >= 0 and self._process.poll() is None
+        return self._connection.fileno() >= 0 and self._process.poll() is None
 
     async def ask(
         self, message: wire.Message, descriptors: Sequence[int] = (), within: float = ANSWERS_WITHIN
@@ -99,7 +99,7 @@ class Zygote:
         Raises OSError, without having asked, when this process cannot open another file.
         """
         try:
-            wire.send(self._line, message, descriptors)
+            wire.send(self._connection, message, descriptors)
         except OSError as error:
             if wire.none_can_be_opened(error):
                 raise
@@ -116,9 +116,9 @@ class Zygote:
 
     def close(self) -> None:
         """Ask nothing more; it ends when its children have."""
-        if self._line.fileno() >= 0:
-            self._loop.remove_reader(self._line)
-            self._line.close()
+        if self._connection.fileno() >= 0:
+            self._loop.remove_reader(self._connection)
+            self._connection.close()
         for asked in self._asked:
             if not asked.done():
                 asked.set_exception(RunError("the process that runs are forked from has ended"))
@@ -154,7 +154,7 @@ class Zygote:
 
     def _on_answer(self) -> None:
         try:
-            answer = wire.receive(self._line)
+            answer = wire.receive(self._connection)
         except BlockingIOError:
             return
         except OSError:
@@ -224,7 +224,7 @@ class Pair:
     async def _ask(self, message: wire.Message, lock: int, ends: _Ends) -> str:
         """Why there will be no run, else an empty string. Raises OSError."""
         try:
-            # one after the other: a host alone does nothing, and ends with its line
+            # one after the other: a host alone does nothing, and ends with its connection
             answer = await self.modules.ask({}, [lock, ends.of_host])
             if "pid" in answer:
                 answer = await self.plays.ask({**message, "host": answer["pid"]}, [lock, *ends.of_play])
@@ -262,12 +262,12 @@ class _Ends:
             asking, asked = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             theirs.callback(asking.close)
             theirs.callback(asked.close)
-            watched, line = lifeline(theirs, ours)
+            watched, held = lifeline(theirs, ours)
             output, written = wire.pipe(ours, theirs)
             status, told = wire.pipe(ours, theirs)
             parts, sent = wire.pipe(ours, theirs)
             ours.pop_all()
-            child = Child(0, line)
+            child = Child(0, held)
             child.parts = Parts(parts)
             _tell_of_end(status, child, on_end)
             of_play = [watched, written, told, sent, asking.fileno()]

@@ -25,10 +25,10 @@ _CHUNK = 65536
 
 
 class Host:
-    """Asks over a line that all workers of a run share; each answer comes over a line of its own."""
+    """Asks over a socket that all workers of a run share; each answer comes over one of its own."""
 
-    def __init__(self, line: socket.socket) -> None:
-        self._line = line
+    def __init__(self, requests: socket.socket) -> None:
+        self._requests = requests
 
     def run(self, found: Found, packed: Packed, environment: dict[str, str], cwd: Any) -> Result | None:
         """Run a module to its end. None says that the host will not, and has not begun."""
@@ -46,7 +46,7 @@ class Host:
             ours.enter_context(answers)
             theirs.enter_context(reply)
             pipes = [wire.pipe(ours, theirs) for _ in range(2)]
-            wire.send(self._line, message, [reply.fileno(), *(write for _, write in pipes)])
+            wire.send(self._requests, message, [reply.fileno(), *(write for _, write in pipes)])
             return answers, [read for read, _ in pipes]
 
 

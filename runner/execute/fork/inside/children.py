@@ -120,7 +120,7 @@ class _Child:
     """`lock` is that of the request it serves, None while it waits for one; `kept`: it may get another."""
 
     pid: int
-    line: socket.socket
+    connection: socket.socket
     lock: int | None = None
     kept: bool = True
 
@@ -143,7 +143,7 @@ class _Child:
         """Let it end when it has served its request."""
         if self.kept:
             self.kept = False
-            self.line.shutdown(socket.SHUT_WR)
+            self.connection.shutdown(socket.SHUT_WR)
 
 
 class Children:
@@ -153,7 +153,7 @@ class Children:
         self._poll = poll
         self._serve = serve
         self._by_pidfd: dict[int, _Child] = {}
-        self._by_line: dict[int, _Child] = {}
+        self._by_connection: dict[int, _Child] = {}
         self._orphans = Orphans()
 
     def __bool__(self) -> bool:
@@ -168,7 +168,7 @@ class Children:
         child = next(waiting, None) or self._fork(descriptors, forget)
         child.lock = os.dup(descriptors[0])
         try:
-            wire.send(child.line, message, descriptors)
+            wire.send(child.connection, message, descriptors)
         except OSError:
             child.unlock()
             raise
@@ -188,7 +188,7 @@ class Children:
         if descriptor in self._by_pidfd:
             self._ended(descriptor)
         else:
-            self._done(self._by_line[descriptor])
+            self._done(self._by_connection[descriptor])
 
     def _fork(self, descriptors: list[int], forget: Callable[[], None]) -> _Child:
         with ExitStack() as undo:
@@ -202,12 +202,12 @@ class Children:
                     self._forget()
                     forget()
                     exit_after(lambda: _live(self._serve, theirs))
-            undo.callback(os.waitpid, pid, 0)  # its line has ended then, and so will it
+            undo.callback(os.waitpid, pid, 0)  # its connection is closed then, and it will end
             undo.callback(ours.close)
             pidfd = os.pidfd_open(pid)
             undo.pop_all()
         child = _Child(pid, ours)
-        self._by_pidfd[pidfd] = self._by_line[ours.fileno()] = child
+        self._by_pidfd[pidfd] = self._by_connection[ours.fileno()] = child
         self._poll.register(pidfd, select.POLLIN)
         self._poll.register(ours, select.POLLIN)
         return child
@@ -216,15 +216,15 @@ class Children:
         """In a child: hold nothing of the other children's, above all not their locks."""
         for pidfd, child in self._by_pidfd.items():
             os.close(pidfd)
-            child.line.close()
+            child.connection.close()
             child.unlock()
         self._by_pidfd.clear()
-        self._by_line.clear()
+        self._by_connection.clear()
         self._orphans.forget()
 
     def _done(self, child: _Child) -> None:
-        if not child.line.recv(1):  # it ends, which its pidfd will tell
-            self._poll.unregister(child.line)
+        if not child.connection.recv(1):  # it ends, which its pidfd will tell
+            self._poll.unregister(child.connection)
             return
         child.unlock()
         if sum(child.waits for child in self._by_pidfd.values()) > _KEPT:
@@ -232,11 +232,11 @@ class Children:
 
     def _ended(self, pidfd: int) -> None:
         child = self._by_pidfd.pop(pidfd)
-        del self._by_line[child.line.fileno()]
+        del self._by_connection[child.connection.fileno()]
         with suppress(KeyError):
-            self._poll.unregister(child.line)
+            self._poll.unregister(child.connection)
         self._poll.unregister(pidfd)
-        child.line.close()
+        child.connection.close()
         os.close(pidfd)
         _, status = os.waitpid(child.pid, 0)
         if os.WIFSIGNALED(status) and child.lock is not None:
@@ -249,19 +249,19 @@ class Children:
         return pids.union(*(descendants(pid) for pid in pids))
 
 
-def _live(serve: Serve, line: socket.socket) -> int:
-    """In a child: serve requests until the line ends."""
+def _live(serve: Serve, connection: socket.socket) -> int:
+    """In a child: serve requests until the connection is closed."""
     adopt()
     let_go_of_output()
-    while request := wire.receive(line):
+    while request := wire.receive(connection):
         message, descriptors = request
-        tell = serve(message, descriptors, line.fileno())
+        tell = serve(message, descriptors, connection.fileno())
         if not all_exited():
             tell()
             stay_until_all_exited(descriptors[0])
             break
         os.close(descriptors[0])
         with suppress(OSError):  # whoever has forked us is gone, which the run is not to be told
-            line.send(b".")
+            connection.send(b".")
         tell()  # last, so that whoever is told finds us waiting for the next request
     return 0

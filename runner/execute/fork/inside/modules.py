@@ -44,7 +44,7 @@ _CHOSEN: dict[str, str] = {}
 
 
 class Modules:
-    """The program of the module zygote's fork server."""
+    """The program of the zygote of modules' fork server."""
 
     def __init__(self) -> None:
         for name in ("kubernetes.dynamic", "ansible.module_utils.basic"):
@@ -76,12 +76,12 @@ class Modules:
         self,
         message: wire.Message,  # noqa: ARG002  (the protocol's)
         descriptors: list[int],
-        line: int,
+        connection: int,
     ) -> Callable[[], None]:
         """Be the host of a run's modules."""
         lock, modules = descriptors
         asked = socket.socket(fileno=modules)
-        Host(asked, self._release, self._loaded, [line, lock]).run()
+        Host(asked, self._release, self._loaded, [connection, lock]).run()
         return asked.close
 
 
@@ -94,9 +94,11 @@ def _import(name: str) -> None:
 class Host:
     """Forks the modules of one run, until the run closes its end; then it ends what they left."""
 
-    def __init__(self, line: socket.socket, release: Release, loaded: dict[str, Stat], private: list[int]) -> None:
+    def __init__(
+        self, connection: socket.socket, release: Release, loaded: dict[str, Stat], private: list[int]
+    ) -> None:
         """`loaded` is what the zygote has imported; `private` are descriptors that are not for modules."""
-        self._line = line
+        self._connection = connection
         self._release = release
         self._loaded = loaded
         self._private = private
@@ -104,7 +106,7 @@ class Host:
         self._poll = select.poll()
 
     def run(self) -> None:
-        self._poll.register(self._line, select.POLLIN)
+        self._poll.register(self._connection, select.POLLIN)
         while True:
             for descriptor, _ in self._poll.poll():
                 if descriptor in self._waiting:
@@ -116,11 +118,11 @@ class Host:
 
     def _serve(self) -> bool:
         try:
-            request = wire.receive(self._line)
+            request = wire.receive(self._connection)
         except OSError as error:
             if not wire.none_can_be_opened(error):
                 raise
-            return True  # whoever asked finds the line for the answer closed, before anything has begun
+            return True  # whoever asked finds the connection for the answer closed, before anything has begun
         if request is None:
             return False
         message, descriptors = request
@@ -145,7 +147,7 @@ class Host:
         if not pid:
             die_with(me)
             be_killed_first()
-            self._line.close()
+            self._connection.close()
             reply.close()
             wire.close(self._private)
             self._forget()

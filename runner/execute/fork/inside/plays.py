@@ -66,7 +66,7 @@ class Plays:
     def learn(self) -> bool:
         return self._register.learn()
 
-    def serve(self, message: wire.Message, descriptors: list[int], line: int) -> Callable[[], None]:
+    def serve(self, message: wire.Message, descriptors: list[int], connection: int) -> Callable[[], None]:
         """Be the supervisor of a run: see `supervisor`. Its exit code is written to `status`."""
         lock, lifeline, output, status, parts, modules = descriptors
         me = os.getpid()
@@ -75,7 +75,7 @@ class Plays:
             if not child:
                 die_with(me)
                 be_killed_first()
-                wire.close([line, lock, lifeline, status])
+                wire.close([connection, lock, lifeline, status])
                 _play(message, (output, parts), self._release, self._register, host)
             wire.close([output, parts])
             code = supervise(child, lifeline, message["until"], ending=lambda: host.shutdown(socket.SHUT_WR))

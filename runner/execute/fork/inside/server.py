@@ -1,4 +1,4 @@
-"""A fork server: one thread, one line to the operator, and children that serve its requests."""
+"""A fork server: one thread, one connection with the operator, and children that serve its requests."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ class Program(Protocol):
         """Take in what children have found out; whether there was something that older children do not know."""
         ...
 
-    def serve(self, message: wire.Message, descriptors: list[int], line: int) -> Callable[[], None]:
+    def serve(self, message: wire.Message, descriptors: list[int], connection: int) -> Callable[[], None]:
         """In a child: serve one request, to the end of every process that it starts; how to tell who asked for it.
 
-        Each of those closes `line` and the descriptors, which are closed here too but for the first, a lock.
+        Each of those closes `connection` and the descriptors, which are closed here too but for the first, a lock.
         """
         ...
 
 
 class ForkServer:
-    """Serves one line until it ends and the last child is gone."""
+    """Serves one connection until it is closed and the last child is gone."""
 
-    def __init__(self, line: socket.socket, program: Program) -> None:
-        self._line = line
+    def __init__(self, connection: socket.socket, program: Program) -> None:
+        self._connection = connection
         self._program = program
         self._poll = select.poll()
         self._children = Children(self._poll, program.serve)
@@ -59,18 +59,18 @@ class ForkServer:
         """Say that we are ready, then serve."""
         adopt()
         _settle()
-        wire.send(self._line, self._program.ready())
-        self._poll.register(self._line, select.POLLIN)
+        wire.send(self._connection, self._program.ready())
+        self._poll.register(self._connection, select.POLLIN)
         while self._serving or self._children:
             ready = [descriptor for descriptor, _ in self._poll.poll(self._children.look_after_orphans())]
-            if events := [other for other in ready if other != self._line.fileno()]:
+            if events := [other for other in ready if other != self._connection.fileno()]:
                 self._children.on_event(events[0])  # one at a time, for it may change what the others are
             elif ready:
                 self._listen()
 
     def _listen(self) -> None:
         try:
-            request = wire.receive(self._line)
+            request = wire.receive(self._connection)
         except OSError as error:
             if not wire.none_can_be_opened(error):
                 raise
@@ -80,7 +80,7 @@ class ForkServer:
             self._answer(*request)
         else:
             self._serving = False
-            self._poll.unregister(self._line)
+            self._poll.unregister(self._connection)
             self._children.dismiss()
 
     def _answer(self, message: wire.Message, descriptors: list[int]) -> None:
@@ -96,7 +96,7 @@ class ForkServer:
             else:
                 if self._program.learn():
                     self._children.dismiss()
-                answer = {"pid": self._children.give(message, descriptors, self._line.close)}
+                answer = {"pid": self._children.give(message, descriptors, self._connection.close)}
         except OSError as error:
             answer = {"refused": f"cannot fork: {error}"}
         finally:
@@ -104,8 +104,8 @@ class ForkServer:
         self._say(answer)
 
     def _say(self, answer: wire.Message) -> None:
-        with suppress(OSError):  # the end of the line is found by the next look at it
-            wire.send(self._line, answer)
+        with suppress(OSError):  # that it is closed is found by the next look at it
+            wire.send(self._connection, answer)
 
 
 def _settle() -> None:
@@ -114,11 +114,11 @@ def _settle() -> None:
     gc.freeze()
 
 
-def start(kind: str, line: int) -> None:
-    """Import what the kind needs, then serve the line (a descriptor) until it ends."""
+def start(kind: str, descriptor: int) -> None:
+    """Import what the kind needs, then serve the connection until it is closed."""
     _like_a_fresh_python()
     sys.path[:] = [entry for entry in sys.path if entry]
-    connection = socket.socket(fileno=line)
+    connection = socket.socket(fileno=descriptor)
     try:
         program = _plays() if kind == "plays" else _modules()
     except UnknownReleaseError as error:

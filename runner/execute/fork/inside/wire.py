@@ -26,28 +26,28 @@ _MOST_DESCRIPTORS = 16
 _ROOM = socket.CMSG_SPACE(_MOST_DESCRIPTORS * array.array("i").itemsize)
 
 
-def send(line: socket.socket, message: Message, descriptors: Sequence[int] = ()) -> None:
+def send(connection: socket.socket, message: Message, descriptors: Sequence[int] = ()) -> None:
     """Send one message. The descriptors stay open here. Raises OSError."""
     data = json.dumps(message).encode()
     if len(data) <= _SHORT:
-        socket.send_fds(line, [data], list(descriptors))
+        socket.send_fds(connection, [data], list(descriptors))
         return
     file = os.memfd_create("message", os.MFD_CLOEXEC)
     try:
         rest = memoryview(data)
         while rest:
             rest = rest[os.write(file, rest) :]
-        socket.send_fds(line, [_IN_FILE], [file, *descriptors])
+        socket.send_fds(connection, [_IN_FILE], [file, *descriptors])
     finally:
         os.close(file)
 
 
-def receive(line: socket.socket) -> tuple[Message, list[int]] | None:
-    """The next message, with descriptors that are not inheritable; None at the end of the line.
+def receive(connection: socket.socket) -> tuple[Message, list[int]] | None:
+    """The next message, with descriptors that are not inheritable; None when the other end is closed.
 
     Raises OSError, with EMFILE where a message is lost because its descriptors cannot be had.
     """
-    data, ancillary, flags, _ = line.recvmsg(_SHORT, _ROOM, socket.MSG_CMSG_CLOEXEC)
+    data, ancillary, flags, _ = connection.recvmsg(_SHORT, _ROOM, socket.MSG_CMSG_CLOEXEC)
     received = array.array("i")
     for level, kind, content in ancillary:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:

@@ -1,4 +1,4 @@
-"""Every change to others' objects is in `patches`, and nobody but plays imports the controller side."""
+"""Each change to somebody else's objects is in `patches`; only plays import Ansible's controller side."""
 
 from __future__ import annotations
 
