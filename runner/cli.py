@@ -26,15 +26,15 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _IGNORE_MORE_WORDS = ("run", "version", "help", None)
 
 
+_Commands = argparse._SubParsersAction  # noqa: SLF001  (argparse has no public name for it)
+
+
 class _Parser(argparse.ArgumentParser):
     """Ends with `Error: …` and exit code 1, as the Go operator's command line does."""
 
     def error(self, message: str) -> NoReturn:
         sys.stderr.write(f"Error: {message}\n{self.format_usage()}")
         sys.exit(1)
-
-
-_Commands = argparse._SubParsersAction  # noqa: SLF001  (argparse has no public name for it)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

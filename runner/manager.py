@@ -16,7 +16,7 @@ from runner.config.watches import Engine, Watch, uses_children
 from runner.control.plan import Bounds, Defaults
 from runner.control.queue import WorkQueue
 from runner.control.reconciler import Reconciler
-from runner.control.sources import OwnerWatch, OwnWrites, Watching, where_to_watch
+from runner.control.sources import OwnerWatch, Watching, where_to_watch
 from runner.control.worker import Report, Workers
 from runner.errors import RunError
 from runner.execute.console import Console, LogEvents, log_events
@@ -95,8 +95,9 @@ class _Parts:
         self._watching = Watching(
             lambda gvk, namespace, on_change: Reflector(client, self._discovery, gvk, namespace, on_change),
             self._queue,
-            OwnWrites(self.proxy.own_write, self.proxy.settle),
             self._report.changed,
+            own_write=self.proxy.own_write,
+            settle=self.proxy.settle,
         )
         self.executor = Executor(
             private_root(settings.runner_dir), settings.environment, console=_console(settings, watches)

@@ -34,6 +34,10 @@ Json = Any
 """What JSON decodes to."""
 
 
+CLOSING = 1.0
+"""Seconds that open connections get to end in good order when the client is closed."""
+
+
 class Options(TypedDict, total=False):
     """Of `Client.request`. `timeout` is for the whole answer, in seconds; `tries` counts the first one.
 
@@ -67,10 +71,6 @@ class _Call:
     data: Any
     timeout: aiohttp.ClientTimeout
     raw: bool = False
-
-
-CLOSING = 1.0
-"""Seconds that open connections get to end in good order when the client is closed."""
 
 
 class Client:

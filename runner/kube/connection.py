@@ -26,6 +26,17 @@ Address = tuple[Any, Any, int, str, Any]
 """As `getaddrinfo` has them: family, kind, protocol, canonical name, socket address."""
 
 
+log = structlog.get_logger(__name__)
+FORCED_APART = 5.0
+"""Least seconds between two readings, however many requests are refused."""
+READ_SECONDS = 30.0
+"""After so long a reading is given up: plugins may have to ask somebody far away."""
+GRACE = 1.0
+"""Seconds that requests wait for a reading while the old credentials are as good as new ones."""
+AT_ONCE = 3
+"""Most readings that may hang; there is no way to end a thread."""
+
+
 async def in_own_thread(call: Callable[[], T]) -> T:
     """What `call` returns or raises. Who is cancelled leaves the thread alone, and so does the process' end."""
     future: Future[T] = Future()
@@ -122,18 +133,6 @@ def _matches(entry: str, host: str, port: int | None) -> bool:
     suffix = name.removeprefix("*").removeprefix(".")
     subdomain = host.endswith(f".{suffix}")
     return subdomain or (host == suffix and not name.startswith((".", "*")))
-
-
-log = structlog.get_logger(__name__)
-
-FORCED_APART = 5.0
-"""Least seconds between two readings, however many requests are refused."""
-READ_SECONDS = 30.0
-"""After so long a reading is given up: plugins may have to ask somebody far away."""
-GRACE = 1.0
-"""Seconds that requests wait for a reading while the old credentials are as good as new ones."""
-AT_ONCE = 3
-"""Most readings that may hang; there is no way to end a thread."""
 
 
 @dataclass(frozen=True, slots=True)

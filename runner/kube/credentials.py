@@ -24,6 +24,10 @@ ROTATION = 60.0
 """Seconds after which a token file is read again; client-go's figure."""
 
 
+Section = Mapping[str, Any]
+PATHS = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
+
+
 @dataclass(frozen=True, slots=True)
 class Credentials:
     """A way in. `info` holds secrets.
@@ -167,10 +171,6 @@ def _kopf() -> ModuleType:
     finally:
         if hide:
             del modules["kubernetes"]
-
-
-Section = Mapping[str, Any]
-PATHS = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
 
 
 @dataclass(frozen=True, slots=True)

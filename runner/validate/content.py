@@ -21,6 +21,12 @@ _SECTION = re.compile(r"^  modules:\n(.*?)(?=^  \w)", re.MULTILINE | re.DOTALL)
 _REDIRECT = re.compile(r"^    (\S+):\n      redirect: (\S+)$", re.MULTILINE)
 
 
+IMAGE_HOME = "/opt/ansible"
+"""Where images keep a project: watches and playbooks name roles below it."""
+_SYSTEM = Path("/etc/ansible")
+_ROLE_DIRECTORIES = ("tasks", "handlers", "meta", "defaults", "vars")
+
+
 @cache
 def redirects() -> dict[str, str]:
     """Short name to full name; empty where ansible-core is not installed. Its file is read, it is not imported."""
@@ -35,10 +41,7 @@ def redirects() -> dict[str, str]:
     return dict(_REDIRECT.findall(section[1])) if section else {}
 
 
-IMAGE_HOME = "/opt/ansible"
-"""Where images keep a project: watches and playbooks name roles below it."""
 BUNDLED = Path(__file__).parent.parent / "collections"
-_SYSTEM = Path("/etc/ansible")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +108,6 @@ def _configured(project: Path, environment: Mapping[str, str], home: Path) -> di
 
 def _paths(text: str, base: Path) -> tuple[Path, ...]:
     return tuple(base / Path(place.strip()).expanduser() for place in text.split(":") if place.strip())
-
-
-_ROLE_DIRECTORIES = ("tasks", "handlers", "meta", "defaults", "vars")
 
 
 @dataclass(frozen=True, slots=True)

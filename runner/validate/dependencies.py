@@ -14,6 +14,10 @@ from runner.validate.uses import What
 _COLLECTION = re.compile(r"[a-z_][a-z0-9_]*\.[a-z_][a-z0-9_]*")
 
 
+_FULL_NAME = re.compile(r"[a-z_][a-z0-9_]*(\.[a-zA-Z_][a-zA-Z0-9_]*){2,}")
+_ALWAYS_THERE = ("ansible.builtin", "ansible.legacy")
+
+
 @dataclass(frozen=True, slots=True)
 class Requirements:
     """Names of collections and roles, each with the file and line that lists it."""
@@ -52,10 +56,6 @@ def _names(document: Document, section: str) -> Iterator[tuple[str, tuple[str, i
         named = text(name if entries(item) else item).partition(":")[0]
         if named:
             yield named, (document.file, item.line)
-
-
-_FULL_NAME = re.compile(r"[a-z_][a-z0-9_]*(\.[a-zA-Z_][a-zA-Z0-9_]*){2,}")
-_ALWAYS_THERE = ("ansible.builtin", "ansible.legacy")
 
 
 def check(

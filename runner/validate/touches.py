@@ -20,6 +20,24 @@ CHANGE = ("patch", "update")
 WRITE = ("create", "delete", *READ, *CHANGE)
 
 
+# What a module does: (subresource, verbs) of the kind that it is given, or of a Pod.
+MODULES: Mapping[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
+    "k8s": (("", WRITE),),
+    "k8s_info": (("", READ),),
+    "k8s_facts": (("", READ),),
+    "k8s_json_patch": (("", (*READ, *CHANGE)),),
+    "k8s_scale": (("", (*READ, *CHANGE)), ("scale", ("get", *CHANGE))),
+    "k8s_status": (("", READ), ("status", ("get", *CHANGE))),
+    "k8s_exec": (("", READ), ("exec", ("create", "get"))),
+    "k8s_cp": (("", READ), ("exec", ("create", "get"))),
+    "k8s_log": (("", READ), ("log", ("get",))),
+}
+_OF_PODS = ("k8s_exec", "k8s_cp", "k8s_log")
+_DEFINITIONS = ("definition", "resource_definition", "inline")
+_FILES = ("src", "template")
+_FIELD = r"^{}:[ \t]*[\"']?(?P<value>[^\s\"'#]+)"
+
+
 @dataclass(frozen=True, order=True)
 class Touch:
     """Verbs on a kind, or on its subresource."""
@@ -49,24 +67,6 @@ def of_watch(watch: Watch) -> Iterator[Touch]:
         yield Touch(version, gvk.kind, ("update",), "status")
     # For who may only set an owner reference to what they may finalize (OpenShift).
     yield Touch(version, gvk.kind, ("update",), "finalizers")
-
-
-# What a module does: (subresource, verbs) of the kind that it is given, or of a Pod.
-MODULES: Mapping[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
-    "k8s": (("", WRITE),),
-    "k8s_info": (("", READ),),
-    "k8s_facts": (("", READ),),
-    "k8s_json_patch": (("", (*READ, *CHANGE)),),
-    "k8s_scale": (("", (*READ, *CHANGE)), ("scale", ("get", *CHANGE))),
-    "k8s_status": (("", READ), ("status", ("get", *CHANGE))),
-    "k8s_exec": (("", READ), ("exec", ("create", "get"))),
-    "k8s_cp": (("", READ), ("exec", ("create", "get"))),
-    "k8s_log": (("", READ), ("log", ("get",))),
-}
-_OF_PODS = ("k8s_exec", "k8s_cp", "k8s_log")
-_DEFINITIONS = ("definition", "resource_definition", "inline")
-_FILES = ("src", "template")
-_FIELD = r"^{}:[ \t]*[\"']?(?P<value>[^\s\"'#]+)"
 
 
 def of_content(project: Path) -> tuple[list[Touch], list[str]]:
