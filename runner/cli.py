@@ -26,15 +26,15 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _IGNORE_MORE_WORDS = ("run", "version", "help", None)
 
 
+_Commands = argparse._SubParsersAction  # noqa: SLF001  (argparse has no public name for it)
+
+
 class _Parser(argparse.ArgumentParser):
     """Ends with `Error: …` and exit code 1, as the Go operator's command line does."""
 
     def error(self, message: str) -> NoReturn:
         sys.stderr.write(f"Error: {message}\n{self.format_usage()}")
         sys.exit(1)
-
-
-_Commands = argparse._SubParsersAction  # noqa: SLF001  (argparse has no public name for it)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -59,15 +59,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _call(
     parsed: argparse.Namespace, parser: argparse.ArgumentParser, commands: _Commands[argparse.ArgumentParser]
 ) -> int:
+    with_flags = {"run": _run, "validate": _validate, "rbac": _rbac, "dev": _dev}
     match parsed.command:
-        case "run":
-            return _run(parsed)
-        case "validate":
-            return _validate(parsed)
+        case command if command in with_flags:
+            return with_flags[command](parsed)
         case "version":
             return _version()
-        case "dev":
-            return _dev(parsed)
         case "completion":
             return _completion(parser, parsed.shell)
         case _:
@@ -83,8 +80,8 @@ def _parser(command: str) -> tuple[argparse.ArgumentParser, _Commands[argparse.A
     add_flags(run)
     run.add_argument("ignored", nargs="*", help=argparse.SUPPRESS)
     run.set_defaults(complain=run.error)
-    text = "find the mistakes of a project, without a cluster"
-    add_arguments(commands.add_parser("validate", help=text, description=text, allow_abbrev=False))
+    _add_validate(commands)
+    _add_rbac(commands)
     if command in ("dev", "help", "completion"):
         from runner.dev.cli import add_parser  # noqa: PLC0415  (run must not pay for importing it)
 
@@ -97,6 +94,31 @@ def _parser(command: str) -> tuple[argparse.ArgumentParser, _Commands[argparse.A
     helping = commands.add_parser("help", help="print this help, or that of a command")
     helping.add_argument("topic", nargs="?", metavar="COMMAND")
     return parser, commands
+
+
+def _add_validate(commands: _Commands[argparse.ArgumentParser]) -> None:
+    parser = _add_of_project(commands, "validate", "find the mistakes of a project, without a cluster")
+    parser.add_argument(
+        "--watches-file", default="watches.yaml", metavar="VALUE", help="from DIRECTORY (default: watches.yaml)"
+    )
+    parser.add_argument(
+        "--output", choices=("text", "json"), default="text", help="for people or for programs (default: text)"
+    )
+
+
+def _add_rbac(commands: _Commands[argparse.ArgumentParser]) -> None:
+    parser = _add_of_project(commands, "rbac", "print the ClusterRole that the operator of a project needs")
+    parser.add_argument(
+        "--name", default="manager-role", metavar="VALUE", help="of the ClusterRole (default: manager-role)"
+    )
+
+
+def _add_of_project(commands: _Commands[argparse.ArgumentParser], name: str, text: str) -> argparse.ArgumentParser:
+    parser = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
+    parser.add_argument(
+        "directory", nargs="?", default=".", metavar="DIRECTORY", help="the project (default: here)"
+    )
+    return parser
 
 
 def _unknown_command(word: str) -> int:
@@ -137,7 +159,13 @@ def _run(parsed: argparse.Namespace) -> int:
 def _validate(parsed: argparse.Namespace) -> int:
     from runner.validate.project import main as validate_main  # noqa: PLC0415  (run must not pay for importing it)
 
-    return validate_main(parsed)
+    return validate_main(parsed, os.environ)
+
+
+def _rbac(parsed: argparse.Namespace) -> int:
+    from runner.validate.clusterrole import main as rbac_main  # noqa: PLC0415  (run must not pay for importing it)
+
+    return rbac_main(parsed, os.environ)
 
 
 def _dev(parsed: argparse.Namespace) -> int:
@@ -175,16 +203,3 @@ def _version() -> int:
     }
     sys.stdout.write(", ".join(f'{name}: "{value}"' for name, value in facts.items()) + "\n")
     return 0
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of `validate`."""
-    parser.add_argument(
-        "directory", nargs="?", default=".", metavar="DIRECTORY", help="the project (default: here)"
-    )
-    parser.add_argument(
-        "--watches-file", default="watches.yaml", metavar="VALUE", help="from DIRECTORY (default: watches.yaml)"
-    )
-    parser.add_argument(
-        "--output", choices=("text", "json"), default="text", help="for people or for programs (default: text)"
-    )

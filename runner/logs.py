@@ -18,6 +18,15 @@ import structlog
 Record = MutableMapping[str, Any]
 
 
+_LEVELS = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+    "panic": logging.CRITICAL,
+}
+
+
 def configure_logs(
     level: str,
     encoder: str,
@@ -52,14 +61,6 @@ def configure_logs(
     for ours in ("runner", "logging_event_handler"):
         logging.getLogger(ours).setLevel(_LEVELS.get(level, logging.DEBUG))
 
-
-_LEVELS = {
-    "debug": logging.DEBUG,
-    "info": logging.INFO,
-    "warning": logging.WARNING,
-    "error": logging.ERROR,
-    "panic": logging.CRITICAL,
-}
 
 _ENCODINGS: dict[str, Callable[[int], object]] = {
     "epoch": lambda nanos: nanos / 1e9,

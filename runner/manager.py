@@ -11,13 +11,12 @@ from typing import Any
 
 import structlog
 
-from runner.config.flags import boolean
 from runner.config.settings import Settings
 from runner.config.watches import Engine, Watch, uses_children
 from runner.control.plan import Bounds, Defaults
 from runner.control.queue import WorkQueue
 from runner.control.reconciler import Reconciler
-from runner.control.sources import OwnerWatch, OwnWrites, Watching, where_to_watch
+from runner.control.sources import OwnerWatch, Watching, where_to_watch
 from runner.control.worker import Report, Workers
 from runner.errors import RunError
 from runner.execute.console import Console, LogEvents, log_events
@@ -96,8 +95,9 @@ class _Parts:
         self._watching = Watching(
             lambda gvk, namespace, on_change: Reflector(client, self._discovery, gvk, namespace, on_change),
             self._queue,
-            OwnWrites(self.proxy.own_write, self.proxy.settle),
             self._report.changed,
+            own_write=self.proxy.own_write,
+            settle=self.proxy.settle,
         )
         self.executor = Executor(
             private_root(settings.runner_dir), settings.environment, console=_console(settings, watches)
@@ -108,7 +108,7 @@ class _Parts:
     @classmethod
     async def build(cls, stack: AsyncExitStack, settings: Settings, watches: Watches) -> _Parts:
         fence = Fence()
-        client = await Client.connect(settings.kubeconfig, fence=fence)
+        client = await Client.connect(settings.cluster, fence=fence)
         stack.push_async_callback(client.close)
         parts = cls(client, fence, settings, watches)
         stack.push_async_callback(parts.executor.close)
@@ -132,7 +132,7 @@ class _Parts:
             metrics.metrics(
                 self._settings.metrics_bind_address,
                 self._metrics.registry,
-                tls=serving_context(self._settings.environment) if self._settings.metrics_secure else None,
+                tls=serving_context(self._settings.temporary_directory) if self._settings.metrics_secure else None,
                 guard=Reviews(self._client).guard if self._settings.metrics_require_rbac else None,
             ),
             usermetrics.listener(self._settings.user_metrics_bind_address, self._metrics.registry),
@@ -195,7 +195,7 @@ class _Parts:
             verbosity=self._settings.verbosity(gvk),
             reconcile_at_start=self._settings.reconcile_at_start,
             deadline=self._settings.run_deadline,
-            gather_facts=self._settings.environment.get("ANSIBLE_GATHERING") != "explicit",
+            gather_facts=self._settings.gather_facts,
             ansible_args=self._settings.ansible_args,
             engine=Engine(self._settings.executor),
             bounds=Bounds(self._settings.min_reconcile_period, self._settings.max_runner_artifacts_limit),
@@ -217,17 +217,11 @@ class _Parts:
 
 
 def _console(settings: Settings, watches: Watches) -> Console:
-    environment = settings.environment
     level = log_events(settings.ansible_log_events)
     for gvk in watches if level is None else ():
         message = "--ansible-log-events is none of tasks, everything, nothing; using tasks"
         log.error(message, gvk=str(gvk), value=settings.ansible_log_events)
-    verbosity = environment.get("ANSIBLE_VERBOSITY", "")
-    try:
-        debug = boolean(environment.get("ANSIBLE_DEBUG_LOGS", "false"))
-    except ValueError:
-        debug = False
-    return Console(level or LogEvents.TASKS, verbosity=int(verbosity) if verbosity.isdecimal() else 0, debug=debug)
+    return Console(level or LogEvents.TASKS, verbosity=settings.console_verbosity, debug=settings.debug_logs)
 
 
 @contextmanager

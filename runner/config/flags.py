@@ -17,6 +17,10 @@ from runner.config.golang import parse_duration
 _CGROUP_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
+_TRUE = {"1", "t", "T", "TRUE", "true", "True"}
+_FALSE = {"0", "f", "F", "FALSE", "false", "False"}
+
+
 def available_processors(quota_file: Path = _CGROUP_QUOTA) -> int:
     """Processors this process may use: the affinity mask, cut to the container's CPU limit, at least 1."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -25,10 +29,6 @@ def available_processors(quota_file: Path = _CGROUP_QUOTA) -> int:
         return max(1, min(allowed, round(int(quota) / int(period))))
     except (OSError, ValueError):
         return allowed
-
-
-_TRUE = {"1", "t", "T", "TRUE", "true", "True"}
-_FALSE = {"0", "f", "F", "FALSE", "false", "False"}
 
 
 def boolean(text: str) -> bool:

@@ -17,6 +17,11 @@ LONGEST = (2**63 - 1) / 1e9
 _SHOWN = 64
 
 
+_REFERENCE = re.compile(
+    r"\$(?:\{(?P<braced>[^}]*)\}|(?P<unclosed>\{)|(?P<name>[*#$@!?\-0-9]|[A-Za-z_]\w*))", re.ASCII
+)
+
+
 def parse_duration(text: str) -> float:
     """Seconds for `1h30m`, `1.5h`, `-5s`, `.5s` or a bare `0`.
 
@@ -51,11 +56,6 @@ def _escaped(char: str) -> str:
     if " " <= char <= "~":
         return char
     return "".join(f"\\x{byte:02x}" for byte in char.encode(errors="surrogatepass"))
-
-
-_REFERENCE = re.compile(
-    r"\$(?:\{(?P<braced>[^}]*)\}|(?P<unclosed>\{)|(?P<name>[*#$@!?\-0-9]|[A-Za-z_]\w*))", re.ASCII
-)
 
 
 def substitute(text: str, environment: Mapping[str, str]) -> str:

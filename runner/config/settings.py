@@ -6,11 +6,58 @@ from argparse import Namespace
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from runner.config.flags import RUN_FLAGS
+from runner.config.flags import RUN_FLAGS, boolean
 from runner.errors import SettingsError, UsageError
 from runner.objects import GroupVersionKind
+
+VARIABLES = {
+    "KUBECONFIG": "kubeconfig files, joined by colons; empty: the pod's service account, then ~/.kube/config",
+    "WATCH_NAMESPACE": "namespaces to watch, joined by commas; empty: all of them",
+    "MAX_CONCURRENT_RECONCILES_<KIND>_<GROUP>": "runs of this kind at a time; upper case, dots as underscores",
+    "WORKER_<KIND>_<GROUP>": "the same, where the one above is not set; deprecated",
+    "ANSIBLE_VERBOSITY_<KIND>_<GROUP>": "verbosity of ansible-playbook for this kind, 0 to 7",
+    "ANSIBLE_VERBOSITY": "above 0: the console shows what tasks print as it is",
+    "ANSIBLE_ROLES_PATH": "where roles are looked for; a watch's role goes before it in a run",
+    "ANSIBLE_COLLECTIONS_PATH": "where collections are looked for",
+    "ANSIBLE_INVENTORY": "inventory file or directory, copied for each run in place of the generated one",
+    "ANSIBLE_GATHERING": "`explicit` makes role watches skip fact gathering",
+    "ANSIBLE_DEBUG_LOGS": "true prints the whole output of Ansible after each run",
+    "HTTPS_PROXY": "the HTTP proxy before the API server, if any",
+    "HTTP_PROXY": "the same for a server whose address begins with http://; runs reach the API proxy without it",
+    "NO_PROXY": "what is reached without it: addresses, ranges of them and domains, joined by commas",
+    "VIRTUAL_ENV": "Python of the generated inventory",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSettings:
+    """What leads to the API server; empty is what is not given. `kubeconfig` may be several, joined by `:`."""
+
+    kubeconfig: str = ""
+    home: str = ""
+    service_host: str = ""
+    service_port: str = "443"
+    https_proxy: str = field(default="", repr=False)
+    http_proxy: str = field(default="", repr=False)
+    no_proxy: str = ""
+
+    @classmethod
+    def read(cls, environment: Mapping[str, str], kubeconfig: str = "") -> Self:
+        """`kubeconfig` goes before the variable. Of proxy variables either case counts, the upper one first."""
+        return cls(
+            kubeconfig=kubeconfig or environment.get("KUBECONFIG", ""),
+            home=environment.get("HOME", ""),
+            service_host=environment.get("KUBERNETES_SERVICE_HOST", ""),
+            service_port=environment.get("KUBERNETES_SERVICE_PORT", "443"),
+            https_proxy=_either(environment, "HTTPS_PROXY", "https_proxy"),
+            http_proxy=_either(environment, "HTTP_PROXY", "http_proxy"),
+            no_proxy=_either(environment, "NO_PROXY", "no_proxy"),
+        )
+
+
+NOTHING_GIVEN = ClusterSettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +65,7 @@ class Settings:
     """Flags and environment. Durations are in seconds; an empty `namespaces` means all of them.
 
     `environment` is what runs inherit; per-kind numbers are looked up in it by `workers` and `verbosity`.
+    `console_verbosity` and `debug_logs` say how much of the output of Ansible the console shows.
     """
 
     watches_file: Path = Path("watches.yaml")
@@ -48,7 +96,11 @@ class Settings:
     runner_dir: Path = Path("/tmp/ansible-operator/runner")  # noqa: S108  (the Go operator's place)
     executor: str = "auto"
     reconcile_at_start: bool = True
-    kubeconfig: str = ""
+    cluster: ClusterSettings = NOTHING_GIVEN
+    gather_facts: bool = True
+    console_verbosity: int = 0
+    debug_logs: bool = False
+    temporary_directory: Path = Path("/tmp")  # noqa: S108  (as Go's os.TempDir)
     log_level: str = "info"
     log_encoder: str = ""
     log_stacktrace_level: str = "error"
@@ -87,6 +139,24 @@ def _integer(text: str) -> int | None:
         return None
 
 
+def _decimal(text: str) -> int:
+    """0 for anything but digits."""
+    return int(text) if text.isdecimal() else 0
+
+
+def _switch(text: str) -> bool:
+    """False for anything but one of Go's words for true."""
+    try:
+        return boolean(text)
+    except ValueError:
+        return False
+
+
+def _either(environment: Mapping[str, str], *names: str) -> str:
+    """The first that is not empty, without spaces around it."""
+    return next((environment[name].strip() for name in names if environment.get(name)), "")
+
+
 def read_settings(parsed: Namespace, environment: Mapping[str, str], *, terminal: bool) -> Settings:
     """Settings from the flags of `run`; `terminal` says whether a person reads the log.
 
@@ -102,6 +172,11 @@ def read_settings(parsed: Namespace, environment: Mapping[str, str], *, terminal
         "namespaces": _namespaces(environment.get("WATCH_NAMESPACE", "")),
         "run_deadline": flags["run_deadline"] if flags["run_deadline"] > 0 else None,
         "leader_election_id": _election_id(parsed, environment),
+        "cluster": ClusterSettings.read(environment, flags["kubeconfig"]),
+        "gather_facts": environment.get("ANSIBLE_GATHERING") != "explicit",
+        "console_verbosity": _decimal(environment.get("ANSIBLE_VERBOSITY", "")),
+        "debug_logs": _switch(environment.get("ANSIBLE_DEBUG_LOGS", "")),
+        "temporary_directory": Path(environment.get("TMPDIR") or "/tmp"),  # noqa: S108  (as Go's os.TempDir)
         "log_level": flags["zap_log_level"] or ("debug" if flags["zap_devel"] else "info"),
         "log_encoder": flags["zap_encoder"] or ("console" if terminal or flags["zap_devel"] else "json"),
         "log_stacktrace_level": flags["zap_stacktrace_level"] or ("warning" if flags["zap_devel"] else "error"),
@@ -140,22 +215,3 @@ def _run_environment(environment: Mapping[str, str], flags: Mapping[str, Any]) -
         "ANSIBLE_COLLECTIONS_PATH": flags["ansible_collections_path"],
     }
     return {**environment, **{name: value for name, value in paths.items() if value}}
-
-
-VARIABLES = {
-    "KUBECONFIG": "kubeconfig files, joined by colons; empty: the pod's service account, then ~/.kube/config",
-    "WATCH_NAMESPACE": "namespaces to watch, joined by commas; empty: all of them",
-    "MAX_CONCURRENT_RECONCILES_<KIND>_<GROUP>": "runs of this kind at a time; upper case, dots as underscores",
-    "WORKER_<KIND>_<GROUP>": "the same, where the one above is not set; deprecated",
-    "ANSIBLE_VERBOSITY_<KIND>_<GROUP>": "verbosity of ansible-playbook for this kind, 0 to 7",
-    "ANSIBLE_VERBOSITY": "above 0: the console shows what tasks print as it is",
-    "ANSIBLE_ROLES_PATH": "where roles are looked for; a watch's role goes before it in a run",
-    "ANSIBLE_COLLECTIONS_PATH": "where collections are looked for",
-    "ANSIBLE_INVENTORY": "inventory file or directory, copied for each run in place of the generated one",
-    "ANSIBLE_GATHERING": "`explicit` makes role watches skip fact gathering",
-    "ANSIBLE_DEBUG_LOGS": "true prints the whole output of Ansible after each run",
-    "HTTPS_PROXY": "the HTTP proxy before the API server, if any",
-    "HTTP_PROXY": "the same for a server whose address begins with http://; runs reach the API proxy without it",
-    "NO_PROXY": "what is reached without it: addresses, ranges of them and domains, joined by commas",
-    "VIRTUAL_ENV": "Python of the generated inventory",
-}

@@ -16,6 +16,17 @@ from runner.objects import GroupVersionKind
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
+SOURCES = ("stats", "data", "facts", "children")
+"""The keys of what the expressions are evaluated on."""
+_ON_EVERY_CHILD = {
+    *("multi_select_list", "multi_select_dict", "key_val_pair", "function_expression"),
+    *("or_expression", "and_expression", "not_expression", "comparator"),
+}
+_ON_NO_CHILD = {"literal", "expref"}
+_WHOLE = "@"
+"""In place of a key: the whole of the source is used."""
+
+
 @dataclass(frozen=True, slots=True)
 class Requirement:
     """One of a selector's `matchExpressions`; `matchLabels` entries become `In` with one value."""
@@ -139,18 +150,6 @@ WATCH_FIELDS = (
         "executor", "auto, warm or cold", "the flag", "how runs are started: see performance.md", ours=True
     ),
 )
-
-
-SOURCES = ("stats", "data", "facts", "children")
-"""The keys of what the expressions are evaluated on."""
-
-_ON_EVERY_CHILD = {
-    *("multi_select_list", "multi_select_dict", "key_val_pair", "function_expression"),
-    *("or_expression", "and_expression", "not_expression", "comparator"),
-}
-_ON_NO_CHILD = {"literal", "expref"}
-_WHOLE = "@"
-"""In place of a key: the whole of the source is used."""
 
 
 def syntax_error(expression: str) -> str:

@@ -37,6 +37,11 @@ Found = tuple[Path | None, list[Path]]
 """What was found, or None, and the places that were looked at, in order."""
 
 
+DEFAULT_ARTIFACTS = 20
+_KNOWN_AND_UNUSED = {"maxworkers", "ansibleverbosity"}
+_FIELDS = tuple(field.name for field in WATCH_FIELDS)
+
+
 def find_playbook(name: str, directory: Path, home: str = "") -> Found:
     """The playbook file. Relative names start at `directory`, which stands for the absolute `home` as well."""
     return _first([directory / name, *_at_home(name, directory, home)])
@@ -77,11 +82,6 @@ def _collection_directories(environment: Mapping[str, str]) -> list[str]:
         return [place for place in configured.split(":") if place]
     home = environment.get("HOME", "")
     return [_DEFAULT_COLLECTIONS, *([f"{home}/.ansible/collections"] if home else [])]
-
-
-DEFAULT_ARTIFACTS = 20
-_KNOWN_AND_UNUSED = {"maxworkers", "ansibleverbosity"}
-_FIELDS = tuple(field.name for field in WATCH_FIELDS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,10 @@ from runner.execute.run import Ending, Outcome
 from runner.kube.discovery import ObjectsApi
 from runner.objects import Body, Json, ObjectKey
 
+_LONGEST_REFUSAL = 1024
+"""Characters: an API server's message may quote the whole value."""
+log = structlog.get_logger(__name__)
+
 
 class Verdict(StrEnum):
     """How a reconcile ended."""
@@ -97,12 +101,6 @@ class Attempt:
     @property
     def moment(self) -> Moment:
         return Moment(self.now(), self.generation)
-
-
-_LONGEST_REFUSAL = 1024
-"""Characters: an API server's message may quote the whole value."""
-
-log = structlog.get_logger(__name__)
 
 
 class Closing:

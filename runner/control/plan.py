@@ -24,6 +24,12 @@ _DIGITS = 1000  # int() refuses very long ones; so many are out of every bound a
 _SHOWN = 64
 
 
+_BACKLOG = frozenset({Trigger.BACKLOG})
+_CHANGE = frozenset({Trigger.CHANGED, Trigger.PERIOD})
+"""A change, and the period that any object waits for meanwhile."""
+_SPREAD = 0.1
+
+
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """What annotations may ask for: the shortest period, in seconds, and the most artifacts (below 1: any)."""
@@ -87,12 +93,6 @@ class Annotations:
         text = self._texts[name]
         shown = repr(text) if len(text) <= _SHOWN else repr(text[:_SHOWN]) + "..."
         self.warnings.append(f"annotation {name}: {shown} {problem}")
-
-
-_BACKLOG = frozenset({Trigger.BACKLOG})
-_CHANGE = frozenset({Trigger.CHANGED, Trigger.PERIOD})
-"""A change, and the period that any object waits for meanwhile."""
-_SPREAD = 0.1
 
 
 @dataclass(frozen=True, slots=True)

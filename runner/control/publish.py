@@ -27,6 +27,14 @@ UNMAPPED = "StatusFieldLeftAlone"
 _REMEMBERED = 1024  # as much of a message as an Event can carry
 
 
+PAUSES = (0.2, 0.4, 0.8, 1.6, 3.2)
+"""Seconds to wait before another try; after a conflict there is nothing to wait for."""
+Decide = Callable[[Body], dict[str, Any]]
+"""The new status, from the object as read last."""
+Read = Callable[[ObjectKey], Awaitable[Json]]
+log = structlog.get_logger(__name__)
+
+
 class Announcer:
     """Remembers what was said last about each key.
 
@@ -64,17 +72,6 @@ class Announcer:
         self._failing.pop(key, None)
         for reason in (INVALID, UNMAPPED):
             self._warned.pop((key, reason), None)
-
-
-PAUSES = (0.2, 0.4, 0.8, 1.6, 3.2)
-"""Seconds to wait before another try; after a conflict there is nothing to wait for."""
-
-Decide = Callable[[Body], dict[str, Any]]
-"""The new status, from the object as read last."""
-
-Read = Callable[[ObjectKey], Awaitable[Json]]
-
-log = structlog.get_logger(__name__)
 
 
 class Writer:

@@ -35,6 +35,12 @@ _BOOKKEEPING = (
 """Annotations that Kubernetes' own controllers write as a kind of status."""
 
 
+log = structlog.get_logger(__name__)
+Place = tuple[GroupVersionKind, str]
+"""A kind and the namespace it is watched in; "" is all of them."""
+MakeReflector = Callable[[GroupVersionKind, str, Callable[[Change], None]], Reflector]
+
+
 @dataclass(frozen=True, slots=True)
 class Enqueue:
     """A key to add to the work queue, and why."""
@@ -169,22 +175,6 @@ def _primary(annotations: dict[str, str], kind: OwnerWatch) -> Iterator[ObjectKe
         yield ObjectKey(kind.owner, namespace, name)
 
 
-log = structlog.get_logger(__name__)
-
-Place = tuple[GroupVersionKind, str]
-"""A kind and the namespace it is watched in; "" is all of them."""
-
-MakeReflector = Callable[[GroupVersionKind, str, Callable[[Change], None]], Reflector]
-
-
-@dataclass(frozen=True, slots=True)
-class OwnWrites:
-    """Which changes the runs made themselves; `settle` waits until that is known of writes under way."""
-
-    made: OwnWrite
-    settle: Callable[[], Awaitable[None]]
-
-
 @dataclass(slots=True)
 class _Watched:
     reflector: Reflector
@@ -196,19 +186,23 @@ class _Watched:
 class Watching:
     """Starts a reflector for each kind somebody asks for, and turns what it tells into queue entries.
 
-    `on_resource` is told every change of a custom resource, whether or not it leads to a reconcile.
+    `on_resource` is told every change of a custom resource, whether or not it leads to a reconcile. `settle` waits
+    until `own_write` knows of the runs' writes under way.
     """
 
     def __init__(
         self,
         reflector: MakeReflector,
         queue: WorkQueue,
-        own_writes: OwnWrites,
         on_resource: Callable[[Change], None],
+        *,
+        own_write: OwnWrite,
+        settle: Callable[[], Awaitable[None]],
     ) -> None:
         self._reflector = reflector
         self._queue = queue
-        self._own_writes = own_writes
+        self._own_write = own_write
+        self._settle = settle
         self._on_resource = on_resource
         self._watched: dict[Place, _Watched] = {}
         self._settling: set[asyncio.Task[None]] = set()
@@ -266,8 +260,8 @@ class Watching:
             task.add_done_callback(self._settling.discard)
 
     async def _dependent_changed(self, entry: _Watched, change: Change) -> None:
-        await self._own_writes.settle()
-        for enqueue in of_dependent(change, entry.owner_watches.values(), self._own_writes.made):
+        await self._settle()
+        for enqueue in of_dependent(change, entry.owner_watches.values(), self._own_write):
             self._enqueue(enqueue)
 
     def _enqueue(self, enqueue: Enqueue | None) -> None:

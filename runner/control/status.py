@@ -24,6 +24,16 @@ FAILURE = "Failure"
 Condition = dict[str, Any]
 
 
+Fields = tuple[tuple[str, Any], ...]
+"""(path, value) pairs; dots in a path go down into nested maps."""
+_DEEPEST = LEVELS // 2
+"""Levels of one value: the status must not make its object too deep to be read again."""
+Status = dict[str, Any]
+LONGEST_MESSAGE = 32768
+"""What metav1.Condition allows in a message, in characters."""
+INTERRUPTED = "Interrupted"
+
+
 @dataclass(frozen=True, slots=True)
 class Moment:
     """When a status is decided, and for which generation of the object (0: the kind has none)."""
@@ -107,13 +117,6 @@ def _is_time(value: object) -> bool:
         return False
 
 
-Fields = tuple[tuple[str, Any], ...]
-"""(path, value) pairs; dots in a path go down into nested maps."""
-
-_DEEPEST = LEVELS // 2
-"""Levels of one value: the status must not make its object too deep to be read again."""
-
-
 def mapped(expressions: Mapping[str, str], outcome: Outcome) -> tuple[Fields, tuple[str, ...]]:
     """The values to set in the status, and a warning for each expression that cannot be used.
 
@@ -173,14 +176,6 @@ def _steps(path: str) -> list[str]:
 def _meet(one: list[str], other: list[str]) -> bool:
     """Whether one of the paths leads to the other."""
     return all(a == b for a, b in zip(one, other, strict=False))
-
-
-Status = dict[str, Any]
-
-LONGEST_MESSAGE = 32768
-"""What metav1.Condition allows in a message, in characters."""
-
-INTERRUPTED = "Interrupted"
 
 
 def running(body: Body, moment: Moment) -> Status:

@@ -13,6 +13,11 @@ from runner.objects import ObjectKey
 _SMALL = 64  # a heap this short is never worth rebuilding
 
 
+FIRST = 0.005
+LONGEST = 6 * 3600.0
+JITTER = 0.2
+
+
 class Handle(Protocol):
     """A timer that was set, as asyncio gives it back."""
 
@@ -85,11 +90,6 @@ class Agenda:
                 del self._due[key]
                 self._on_due(key)
         self._arm()
-
-
-FIRST = 0.005
-LONGEST = 6 * 3600.0
-JITTER = 0.2
 
 
 class Backoff:

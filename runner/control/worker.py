@@ -25,6 +25,18 @@ LONGEST_TRANSIENT = 30.0
 log = structlog.get_logger(__name__)
 
 
+report_log = structlog.get_logger("runner.reconcile")
+_FRAMEWORK_RESULTS = {
+    Verdict.SUCCEEDED: "success",
+    Verdict.SKIPPED: "success",
+    Verdict.GONE: "success",
+    Verdict.REQUEUED: "requeue_after",
+    Verdict.FAILED: "error",
+}
+"""controller-runtime's names; a reconcile that was cancelled is counted nowhere."""
+_WORTH_A_LINE = {Verdict.SUCCEEDED, Verdict.REQUEUED, Verdict.FAILED, Verdict.CANCELLED}
+
+
 class Workers:
     """`number` of them work until `stop`. `reconcile` raises nothing but CancelledError."""
 
@@ -81,19 +93,6 @@ def follow_up(queue: WorkQueue, key: ObjectKey, result: Result) -> None:
             log.info("retry", key=str(key), seconds=round(delay, 3))
     if result.after is not None:
         queue.add(key, result.trigger, after=result.after)
-
-
-report_log = structlog.get_logger("runner.reconcile")
-
-_FRAMEWORK_RESULTS = {
-    Verdict.SUCCEEDED: "success",
-    Verdict.SKIPPED: "success",
-    Verdict.GONE: "success",
-    Verdict.REQUEUED: "requeue_after",
-    Verdict.FAILED: "error",
-}
-"""controller-runtime's names; a reconcile that was cancelled is counted nowhere."""
-_WORTH_A_LINE = {Verdict.SUCCEEDED, Verdict.REQUEUED, Verdict.FAILED, Verdict.CANCELLED}
 
 
 class Report:

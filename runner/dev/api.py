@@ -17,6 +17,15 @@ from runner.errors import ComponentError, DevError
 TIMEOUT = 5
 
 
+NODE = "node-1"
+_RBAC = "rbac.authorization.k8s.io"
+_ALL_BUT_CREATE = ["get", "list", "watch", "patch", "update", "delete"]
+READY_WITHIN = 120.0
+INTERVAL = 0.05
+# How etcd and the API server, both Go programs, say that somebody else was quicker.
+PORT_TAKEN = "address already in use"
+
+
 class Api:
     """A tiny blocking client of one API server."""
 
@@ -49,11 +58,6 @@ def _decoded(content: str) -> object:
         return cast("object", json.loads(content))
     except ValueError:
         return content
-
-
-NODE = "node-1"
-_RBAC = "rbac.authorization.k8s.io"
-_ALL_BUT_CREATE = ["get", "list", "watch", "patch", "update", "delete"]
 
 
 def first_objects() -> tuple[tuple[str, dict[str, Any]], ...]:
@@ -103,12 +107,6 @@ def _node() -> dict[str, Any]:
         "type": "kwok",
     }
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE, "labels": labels}}
-
-
-READY_WITHIN = 120.0
-INTERVAL = 0.05
-# How etcd and the API server, both Go programs, say that somebody else was quicker.
-PORT_TAKEN = "address already in use"
 
 
 def wait_until(what: str, met: Callable[[], bool], layout: Layout, started: Mapping[str, Process]) -> None:

@@ -36,6 +36,10 @@ API_SERVER = (
 Key = ec.EllipticCurvePrivateKey
 
 
+AUTHORITIES = ("ca", "etcd-ca")
+SERVICE_ACCOUNT = "service-account"
+
+
 @dataclass(frozen=True)
 class Subject:
     """Whom a certificate is for; with `hosts` it is a server's, and a client's too."""
@@ -56,8 +60,6 @@ SUBJECTS = (
     Subject("kube-scheduler", "ca", "system:kube-scheduler"),
     Subject("kwok", "ca", "kwok"),
 )
-AUTHORITIES = ("ca", "etcd-ca")
-SERVICE_ACCOUNT = "service-account"
 FILES = (
     *(
         f"{name}.{kind}"

@@ -22,6 +22,11 @@ from runner.errors import DevError
 INTERVAL = 0.2
 
 
+# As a shell reports a process that the signal has ended: 128 and the signal's number.
+EXIT_INTERRUPT = 128 + signal.SIGINT
+EXIT_PIPE = 128 + signal.SIGPIPE
+
+
 def read(files: Mapping[str, Path], lines: int, *, follow: bool) -> Iterator[str]:
     """The last `lines` of each file, then, with `follow`, whatever is added, without end.
 
@@ -62,11 +67,6 @@ def _size(file: Path) -> int:
 
 def _labelled(name: str, line: str, width: int) -> str:
     return f"{name:<{width}}  {line}" if width else line
-
-
-# As a shell reports a process that the signal has ended: 128 and the signal's number.
-EXIT_INTERRUPT = 128 + signal.SIGINT
-EXIT_PIPE = 128 + signal.SIGPIPE
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -16,6 +16,9 @@ STAGES = Path(__file__).with_name("stages.yaml")
 NODE_LEASE_SECONDS = 40
 
 
+NAMES = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
+
+
 class AuditLevel(StrEnum):
     """How much of each request the audit log holds."""
 
@@ -49,9 +52,6 @@ def all_components(layout: Layout, ports: Ports, options: Options) -> tuple[Comp
         Component("kube-scheduler", _scheduler(layout)),
         Component("kwok", _kwok(layout)),
     )
-
-
-NAMES = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
 
 
 def _etcd(layout: Layout, ports: Ports, options: Options) -> tuple[str, ...]:

@@ -16,6 +16,8 @@ from runner.dev.components import NAMES, AuditLevel, Options
 from runner.dev.layout import Layout, Ports
 from runner.errors import DevError
 
+TEXT = "Made by `ansible-operator dev up`; `ansible-operator dev down` removes what that has made here.\n"
+
 
 @dataclass(frozen=True)
 class State:
@@ -44,9 +46,6 @@ def write_state(file: Path, state: State) -> None:
     partial = file.with_name(file.name + ".partial")
     partial.write_text(json.dumps(asdict(state), indent=2) + "\n")
     partial.rename(file)
-
-
-TEXT = "Made by `ansible-operator dev up`; `ansible-operator dev down` removes what that has made here.\n"
 
 
 def check_mark(layout: Layout) -> bool:

@@ -21,6 +21,11 @@ RECORD_SECONDS = 10
 STATE, START_TIME = 0, 19
 
 
+TAIL_LINES = 15
+# Lines of logs are shorter than this on average; a file is not read whole for its end.
+LINE_BYTES = 1024
+
+
 @dataclass(frozen=True)
 class Process:
     """A process by its pid and its start time, in the kernel's clock ticks since boot."""
@@ -171,11 +176,6 @@ def _is_still(descriptor: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
         return False
-
-
-TAIL_LINES = 15
-# Lines of logs are shorter than this on average; a file is not read whole for its end.
-LINE_BYTES = 1024
 
 
 def tail(log: Path, lines: int = TAIL_LINES) -> str:

@@ -11,6 +11,9 @@ from functools import partial
 
 from runner.errors import BinariesError
 
+ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
+SHA256 = re.compile(r"[0-9a-f]{64}")
+
 
 @dataclass(frozen=True)
 class Versions:
@@ -25,10 +28,6 @@ class Versions:
 
 
 VERSIONS = Versions()
-
-
-ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
-SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)

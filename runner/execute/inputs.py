@@ -26,6 +26,9 @@ _PROXIES = ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
 _LEFT_PLAY = re.compile("[0-9a-f]{32}")
 
 
+_UTIL = Path("ansible_collections", "operator_sdk", "util")
+
+
 def write_inputs(directory: RunDirectory, run: Run, environment: Mapping[str, str]) -> Path:
     """Write every file that the run reads, and return the playbook to run.
 
@@ -141,7 +144,6 @@ def _compact(values: Mapping[str, Any]) -> str:
 
 
 COLLECTIONS = Path(__file__).parents[1] / "collections"
-_UTIL = Path("ansible_collections", "operator_sdk", "util")
 
 
 def python_path(environment: Mapping[str, str], installed: Iterable[str] | None = None) -> str | None:

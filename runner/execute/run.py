@@ -25,6 +25,16 @@ Sink = Callable[["Run", Event], None]
 """Is given every event of a run, in order, as it appears. Must not block; an exception in it is logged."""
 
 
+UNKNOWN_FAILURE = "unknown playbook failure"
+_REQUEUE = "requeue_after"
+_REQUEUE_FULL = "operator_sdk.util.requeue_after"
+_SET_FACT = frozenset({"set_fact", "ansible.builtin.set_fact", "ansible.legacy.set_fact"})
+_OK = frozenset({"runner_on_ok", "runner_item_on_ok"})
+_TAIL_LINES = 20
+_TAIL_WIDTH = 1000
+_COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """Everything an executor needs for one run; decided before anything starts.
@@ -106,16 +116,6 @@ class Outcome:
             and not self.messages
             and not self.unreachable
         )
-
-
-UNKNOWN_FAILURE = "unknown playbook failure"
-_REQUEUE = "requeue_after"
-_REQUEUE_FULL = "operator_sdk.util.requeue_after"
-_SET_FACT = frozenset({"set_fact", "ansible.builtin.set_fact", "ansible.legacy.set_fact"})
-_OK = frozenset({"runner_on_ok", "runner_item_on_ok"})
-_TAIL_LINES = 20
-_TAIL_WIDTH = 1000
-_COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,17 @@ _ROOT, _UNMAPPED = 0, 65534
 _log = structlog.get_logger(__name__)
 
 
+_LONGEST_NAME = 255
+_ATTEMPTS = 10
+DISCOVERY = "k8srcp-*.json"
+"""As kubernetes.core names the files in which it keeps what it knows of the API."""
+_FIRST_PAUSE = 0.02
+_LONGEST_PAUSE = 0.5
+PATIENCE = 60.0
+"""Seconds: an earlier run that is being ended needs less, unless some process of it cannot be ended."""
+_LONGEST_NOTE = 2000
+
+
 def private_root(wanted: Path) -> Path:
     """`wanted` if it is ours alone, or can be made; else a place of this user's, else a new one.
 
@@ -99,12 +110,6 @@ def _trusted(user: int) -> frozenset[int]:
     first, _, number = Path("/proc/self/uid_map").read_text(encoding="ascii").split()[:3]
     mapped = (first, int(number)) != ("0", 2**32 - 1)
     return frozenset({_ROOT, user, *([_UNMAPPED] if mapped else [])})
-
-
-_LONGEST_NAME = 255
-_ATTEMPTS = 10
-DISCOVERY = "k8srcp-*.json"
-"""As kubernetes.core names the files in which it keeps what it knows of the API."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,13 +240,6 @@ def write_private(path: Path, text: str) -> None:
     with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
         os.fchmod(descriptor, 0o600)
         file.write(text)
-
-
-_FIRST_PAUSE = 0.02
-_LONGEST_PAUSE = 0.5
-PATIENCE = 60.0
-"""Seconds: an earlier run that is being ended needs less, unless some process of it cannot be ended."""
-_LONGEST_NOTE = 2000
 
 
 async def locked(path: Path) -> int:

@@ -36,6 +36,12 @@ _EVENTS = 32
 _log = structlog.get_logger(__name__)
 
 
+_PIPE_CHUNK = 64 * 1024
+_RESULT = re.compile(
+    r"^(?:\x1b\[[0-9;]*m)?(?:ok|changed|skipping|failed|fatal|FAILED - RETRYING): \[", re.MULTILINE
+)
+
+
 class Stream:
     """The events of one run, whose files are in `artifacts`; `state` is what they say so far."""
 
@@ -145,9 +151,6 @@ def _now() -> str:
     return datetime.now(UTC).isoformat()
 
 
-_PIPE_CHUNK = 64 * 1024
-
-
 class Parts:
     """Takes what comes, so that a run never waits for us, and gives out each part once."""
 
@@ -206,11 +209,6 @@ class Parts:
             self._waiting.setdefault(part["uuid"], deque()).append(part)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             _log.warning("cannot read what Ansible told of an event", error=repr(error))
-
-
-_RESULT = re.compile(
-    r"^(?:\x1b\[[0-9;]*m)?(?:ok|changed|skipping|failed|fatal|FAILED - RETRYING): \[", re.MULTILINE
-)
 
 
 def censored_stdout(event: Event) -> str:

@@ -41,6 +41,13 @@ LONGEST_SHOWN = 80
 """Characters of a key in a warning."""
 
 
+_DIGITS_BETWEEN = re.compile("([A-Za-z])([0-9]+)([A-Za-z][0-9]+)")
+_WORDS = ("HTTP", "URL", "IP")
+_BREAKS = " _-"
+LONGEST_REMEMBERED = 64
+"""Characters of a key whose name is remembered: keys are chosen by whoever writes a custom resource."""
+
+
 @dataclass(frozen=True, slots=True)
 class ExtraVars:
     """`values` is what `-e` gets; `warnings` says which keys of the spec were shadowed by others or left out."""
@@ -160,15 +167,6 @@ def _quoted(key: str) -> str:
 
 def _shown(key: str) -> str:
     return key if len(key) <= LONGEST_SHOWN else f"{key[:LONGEST_SHOWN]}…"
-
-
-_DIGITS_BETWEEN = re.compile("([A-Za-z])([0-9]+)([A-Za-z][0-9]+)")
-_WORDS = ("HTTP", "URL", "IP")
-_BREAKS = " _-"
-
-
-LONGEST_REMEMBERED = 64
-"""Characters of a key whose name is remembered: keys are chosen by whoever writes a custom resource."""
 
 
 def to_snake(key: str) -> str:

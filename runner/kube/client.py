@@ -13,6 +13,7 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
+from runner.config.settings import NOTHING_GIVEN, ClusterSettings
 from runner.errors import ApiError, NestedError, UnreachableError
 from runner.kube.answers import decoded, error_of, shallow, too_deep
 from runner.kube.clock import REAL, Backoff, Clock
@@ -31,6 +32,10 @@ NO_ANSWER = (aiohttp.ClientError, OSError, TimeoutError)
 
 Json = Any
 """What JSON decodes to."""
+
+
+CLOSING = 1.0
+"""Seconds that open connections get to end in good order when the client is closed."""
 
 
 class Options(TypedDict, total=False):
@@ -68,10 +73,6 @@ class _Call:
     raw: bool = False
 
 
-CLOSING = 1.0
-"""Seconds that open connections get to end in good order when the client is closed."""
-
-
 class Client:
     """Talks to one API server as one account. Every call raises LeadershipLostError once its fence is shut."""
 
@@ -88,7 +89,7 @@ class Client:
     @classmethod
     async def connect(
         cls,
-        kubeconfig: str = "",
+        cluster: ClusterSettings = NOTHING_GIVEN,
         *,
         login: Login | None = None,
         clock: Clock = REAL,
@@ -97,8 +98,8 @@ class Client:
         """Finds the credentials (see `find_login`) without calling the server. Raises CredentialsError."""
         fence = fence or Fence()
         if login is None:
-            login = await asyncio.to_thread(find_login, kubeconfig)
-        access = Access(login, clock)
+            login = await asyncio.to_thread(find_login, cluster)
+        access = Access(login, clock, cluster)
         base = (await access.current()).url
         # No limit: each watch and each stream of the proxy holds a connection for as long as it lasts.
         sockets = Sockets(fence)

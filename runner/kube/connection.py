@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import os
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -17,6 +16,7 @@ import structlog
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
+from runner.config.settings import NOTHING_GIVEN, ClusterSettings
 from runner.errors import CredentialsError
 from runner.kube.clock import REAL, Clock
 from runner.kube.credentials import Credentials, Login
@@ -24,6 +24,17 @@ from runner.kube.credentials import Credentials, Login
 T = TypeVar("T")
 Address = tuple[Any, Any, int, str, Any]
 """As `getaddrinfo` has them: family, kind, protocol, canonical name, socket address."""
+
+
+log = structlog.get_logger(__name__)
+FORCED_APART = 5.0
+"""Least seconds between two readings, however many requests are refused."""
+READ_SECONDS = 30.0
+"""After so long a reading is given up: plugins may have to ask somebody far away."""
+GRACE = 1.0
+"""Seconds that requests wait for a reading while the old credentials are as good as new ones."""
+AT_ONCE = 3
+"""Most readings that may hang; there is no way to end a thread."""
 
 
 async def in_own_thread(call: Callable[[], T]) -> T:
@@ -69,31 +80,23 @@ class Resolver(AbstractResolver):
         """There is nothing to close."""
 
 
-_VARIABLES = {"https": ("HTTPS_PROXY", "https_proxy"), "http": ("HTTP_PROXY", "http_proxy")}
-_EXEMPT = ("NO_PROXY", "no_proxy")
-
-
-def proxy_for(url: URL, env: Mapping[str, str]) -> str | None:
-    """The proxy to reach `url` through, from HTTPS_PROXY (HTTP_PROXY for http) unless NO_PROXY exempts it.
+def proxy_for(url: URL, cluster: ClusterSettings) -> str | None:
+    """The proxy to reach `url` through: that of its scheme, unless `no_proxy` exempts it.
 
     Loopback is always exempt. Raises CredentialsError for a proxy that is not an HTTP one.
     """
-    proxy = _first(env, _VARIABLES[url.scheme])
+    proxy = cluster.https_proxy if url.scheme == "https" else cluster.http_proxy
     host = url.host or ""
-    if not proxy or _loopback(host) or _exempt(host, url.port, _first(env, _EXEMPT)):
+    if not proxy or _loopback(host) or _exempt(host, url.port, cluster.no_proxy):
         return None
     if "://" not in proxy:
         proxy = f"http://{proxy}"
     if URL(proxy).scheme not in ("http", "https"):
         raise CredentialsError(
-            f"{_VARIABLES[url.scheme][0]} names a {URL(proxy).scheme} proxy: only http and https ones are served; "
+            f"{url.scheme.upper()}_PROXY names a {URL(proxy).scheme} proxy: only http and https ones are served; "
             f"if {host} can be reached without it, add it to NO_PROXY"
         )
     return proxy
-
-
-def _first(env: Mapping[str, str], names: tuple[str, ...]) -> str:
-    return next((env[name].strip() for name in names if env.get(name)), "")
 
 
 def _loopback(host: str) -> bool:
@@ -132,18 +135,6 @@ def _matches(entry: str, host: str, port: int | None) -> bool:
     return subdomain or (host == suffix and not name.startswith((".", "*")))
 
 
-log = structlog.get_logger(__name__)
-
-FORCED_APART = 5.0
-"""Least seconds between two readings, however many requests are refused."""
-READ_SECONDS = 30.0
-"""After so long a reading is given up: plugins may have to ask somebody far away."""
-GRACE = 1.0
-"""Seconds that requests wait for a reading while the old credentials are as good as new ones."""
-AT_ONCE = 3
-"""Most readings that may hang; there is no way to end a thread."""
-
-
 @dataclass(frozen=True, slots=True)
 class Pass:
     """What one request needs to get in. `headers` holds secrets."""
@@ -158,9 +149,10 @@ class Pass:
 class Access:
     """Hands out the current `Pass`."""
 
-    def __init__(self, login: Login, clock: Clock = REAL) -> None:
+    def __init__(self, login: Login, clock: Clock = REAL, cluster: ClusterSettings = NOTHING_GIVEN) -> None:
         self._login = login
         self._clock = clock
+        self._cluster = cluster
         self._under_way = threading.BoundedSemaphore(AT_ONCE)
         self._reading: asyncio.Task[None] | None = None
         self._credentials: Credentials | None = None
@@ -221,7 +213,7 @@ class Access:
         try:
             found = self._login()
             unchanged = None if self._changed(found) else self._pass
-            return found, unchanged or _pass(found)
+            return found, unchanged or _pass(found, self._cluster)
         finally:
             self._under_way.release()
 
@@ -233,7 +225,7 @@ class Access:
         return self._doubted and bool(info.ca_path or info.certificate_path)
 
 
-def _pass(found: Credentials) -> Pass:
+def _pass(found: Credentials, cluster: ClusterSettings) -> Pass:
     info = found.info
     url = URL(info.server)
     if url.scheme not in ("http", "https") or not url.host:
@@ -243,7 +235,7 @@ def _pass(found: Credentials) -> Pass:
         headers=info.as_http_headers(),
         tls=_tls(found) if url.scheme == "https" else None,
         server_name=found.server_name or None,
-        proxy=info.proxy_url or proxy_for(url, os.environ),
+        proxy=info.proxy_url or proxy_for(url, cluster),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import import_module
@@ -12,16 +12,20 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
+import yaml
+
+from runner.config.settings import ClusterSettings
 from runner.errors import CredentialsError
 
 if TYPE_CHECKING:
     import kopf
-from collections.abc import Iterable
-
-import yaml
 
 ROTATION = 60.0
 """Seconds after which a token file is read again; client-go's figure."""
+
+
+Section = Mapping[str, Any]
+PATHS = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +46,17 @@ Login = Callable[[], Credentials]
 """Reads the credentials anew; may block (files, exec plugins), so call it in a thread of its own."""
 
 
-def find_login(explicit: str = "", env: Mapping[str, str] | None = None) -> Login:
-    """The first that applies: the explicit path(s), KUBECONFIG, the pod's service account, ~/.kube/config.
+def find_login(cluster: ClusterSettings) -> Login:
+    """The first that applies: the kubeconfig(s) given, the pod's service account, ~/.kube/config.
 
-    Several paths are joined by `:`. Raises CredentialsError naming what was tried if there is nothing.
+    Raises CredentialsError naming what was tried if there is nothing.
     """
-    env = os.environ if env is None else env
-    given = explicit or env.get("KUBECONFIG", "")
-    if given:
-        files = [Path(part).expanduser() for part in given.split(os.pathsep) if part.strip()]
+    if cluster.kubeconfig:
+        files = [Path(part).expanduser() for part in cluster.kubeconfig.split(os.pathsep) if part.strip()]
         return lambda: from_kubeconfig(files)
-    if in_cluster(env) is not None:
-        return lambda: _required(in_cluster(env))
-    home = Path(env.get("HOME") or "~").expanduser() / ".kube" / "config"
+    if in_cluster(cluster) is not None:
+        return lambda: _required(in_cluster(cluster))
+    home = Path(cluster.home or "~").expanduser() / ".kube" / "config"
     if home.is_file():
         return lambda: from_kubeconfig([home])
     raise CredentialsError(
@@ -64,13 +66,13 @@ def find_login(explicit: str = "", env: Mapping[str, str] | None = None) -> Logi
     )
 
 
-def in_cluster(env: Mapping[str, str]) -> Credentials | None:
+def in_cluster(cluster: ClusterSettings) -> Credentials | None:
     """The pod's service account; the address is the one in the environment, so that no DNS is needed."""
     kopf = _kopf()
     info = kopf.login_with_service_account(settings=kopf.OperatorSettings())
     if info is None or not info.token:
         return None
-    host, port = env.get("KUBERNETES_SERVICE_HOST", ""), env.get("KUBERNETES_SERVICE_PORT", "443")
+    host, port = cluster.service_host, cluster.service_port
     if host:
         info = replace(info, server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}")
     return Credentials(info, fresh_for=ROTATION)
@@ -169,10 +171,6 @@ def _kopf() -> ModuleType:
     finally:
         if hide:
             del modules["kubernetes"]
-
-
-Section = Mapping[str, Any]
-PATHS = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,10 @@ ABSENT_FOR = 5.0
 """Seconds for which "there is no such kind" is believed without asking again."""
 
 
+STATUS_AGE = 60.0
+"""Seconds for which a kind is believed to have no status subresource."""
+
+
 @dataclass(frozen=True, slots=True)
 class Resource:
     """How a kind is served: its name in URLs, its scope and what it supports."""
@@ -118,10 +122,6 @@ def _resources(group: str, version: str, entries: Sequence[Body]) -> list[Resour
         for entry in entries
         if "/" not in entry["name"]
     ]
-
-
-STATUS_AGE = 60.0
-"""Seconds for which a kind is believed to have no status subresource."""
 
 
 class ObjectsApi:

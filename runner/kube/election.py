@@ -27,6 +27,9 @@ JITTER = 1.2
 Spec = Mapping[str, Any]
 
 
+log = structlog.get_logger(__name__)
+
+
 @dataclass(frozen=True, slots=True)
 class Term:
     """In seconds: how long others must leave the lease alone after a renewal, after how long without one the
@@ -111,9 +114,6 @@ def released(spec: Spec, wall: float) -> dict[str, Any]:
 def _stamp(wall: float) -> str:
     """Kubernetes' MicroTime."""
     return datetime.fromtimestamp(wall, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-log = structlog.get_logger(__name__)
 
 
 class Elector:

@@ -20,6 +20,9 @@ LIST_ACCEPT = _AS.format("PartialObjectMetadataList")
 WATCH_ACCEPT = _AS.format("PartialObjectMetadata")
 
 
+Name = tuple[str, str]
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """Part of a list. `version` is the resourceVersion to watch from once the last page was read."""
@@ -115,9 +118,6 @@ def _fatal(error: ApiError) -> Exception:
     if error.status in (410, 429):
         return error
     return StreamError(f"the watch was ended by the server: {error}")
-
-
-Name = tuple[str, str]
 
 
 class What(StrEnum):

@@ -28,6 +28,12 @@ REMEMBERED = 4096
 SAME_FOR = 600.0
 
 
+log = structlog.get_logger(__name__)
+QUEUE = 1000
+TRIES = 3
+SILENT_AFTER_REFUSAL = 300.0
+
+
 @dataclass(frozen=True, slots=True)
 class Said:
     """One thing to say about one object."""
@@ -133,13 +139,6 @@ def _insert(memory: OrderedDict[Any, Any], key: object, value: object) -> None:
     memory[key] = value
     if len(memory) > REMEMBERED:
         memory.popitem(last=False)
-
-
-log = structlog.get_logger(__name__)
-
-QUEUE = 1000
-TRIES = 3
-SILENT_AFTER_REFUSAL = 300.0
 
 
 class Recorder:

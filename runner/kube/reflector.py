@@ -40,6 +40,9 @@ FORBIDDEN_POLL, FORBIDDEN_POLL_MOST = 10.0, 60.0
 REFUSALS_BEFORE_LIST = 5
 
 
+log = structlog.get_logger(__name__)
+
+
 class Phase(StrEnum):
     """What a reflector is doing."""
 
@@ -103,9 +106,6 @@ def advice(error: Exception, gvk: GroupVersionKind, plural: str, verb: str, name
         f'the operator\'s service account may not {verb} {plural} in API group "{gvk.group}": add to {where} '
         f'the rule {{apiGroups: ["{gvk.group}"], resources: ["{plural}"], verbs: [get, list, watch]}} and bind it'
     )
-
-
-log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,10 @@ from runner.errors import LeadershipLostError
 from runner.kube.clock import boottime
 from runner.kube.connection import addresses
 
+_LOOK_EVERY = 0.005
+VANISHED_SECONDS = 60.0
+"""After so long without a sign of life the connection is broken: idle or with something sent. Go takes 45 s."""
+
 
 class Fence:
     """Open for ever until it is told a time; shut from that time on, or at once by `close`."""
@@ -43,11 +47,6 @@ class Fence:
             raise LeadershipLostError(
                 "leadership is lost or in doubt: another process may lead now, nothing is sent any more"
             )
-
-
-_LOOK_EVERY = 0.005
-VANISHED_SECONDS = 60.0
-"""After so long without a sign of life the connection is broken: idle or with something sent. Go takes 45 s."""
 
 
 class FencedSocket(socket.socket):

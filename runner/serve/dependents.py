@@ -25,6 +25,14 @@ GONE = ""
 """In place of a resourceVersion: the object was deleted."""
 
 
+log = structlog.get_logger(__name__)
+OnDependent = Callable[[Owner, GroupVersionKind, Mechanism, str], None]
+"""Told of (whose run it is, kind of the dependent, how it names its owner, the dependent's namespace or "")."""
+SMALL = 64 * 1024
+INJECTED = 4 * 1024 * 1024
+"""Bodies up to this many bytes are injected; the API server itself refuses more than 3 MiB."""
+
+
 class OwnWrites:
     """Remembers (uid, resourceVersion) for a while. `seconds` and `limit` bound it."""
 
@@ -97,16 +105,6 @@ def _member(body: object, name: str) -> dict[str, Any]:
     """A map within what may be anything, or an empty one: aggregated API servers answer as they like."""
     found = body.get(name) if isinstance(body, dict) else None
     return found if isinstance(found, dict) else {}
-
-
-log = structlog.get_logger(__name__)
-
-OnDependent = Callable[[Owner, GroupVersionKind, Mechanism, str], None]
-"""Told of (whose run it is, kind of the dependent, how it names its owner, the dependent's namespace or "")."""
-
-SMALL = 64 * 1024
-INJECTED = 4 * 1024 * 1024
-"""Bodies up to this many bytes are injected; the API server itself refuses more than 3 MiB."""
 
 
 class Dependents:

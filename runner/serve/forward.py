@@ -25,6 +25,20 @@ _FORWARDED = re.compile(r"/[!-~]*")
 _NOT_ESCAPED = re.compile("%(?![0-9A-Fa-f]{2})")
 
 
+HOP_BY_HOP = frozenset(
+    {
+        "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection",
+        "te", "trailer", "transfer-encoding", "upgrade",
+    }
+)  # fmt: skip
+Data = bytes | aiohttp.StreamReader | AsyncIterator[bytes] | None
+"""A request's body on its way to the API server."""
+NOT_FORWARDED = frozenset({"authorization", "host", "expect", "accept-encoding"})
+"""Besides those: the credentials are ours, and what is compressed could not be looked at."""
+CHUNK, MAX_ERROR_BODY = 64 * 1024, 1024 * 1024
+END = b"\r\n\r\n"
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """The resource a request names. `namespace`, `name` and `subresource` are empty where the path has none."""
@@ -83,18 +97,6 @@ def _split_namespace(rest: list[str]) -> tuple[str, list[str]]:
     if len(rest) > 2 and rest[0] == "namespaces" and rest[2] not in NAMESPACE_SUBRESOURCES:
         return rest[1], rest[2:]
     return "", rest
-
-
-HOP_BY_HOP = frozenset(
-    {
-        "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection",
-        "te", "trailer", "transfer-encoding", "upgrade",
-    }
-)  # fmt: skip
-Data = bytes | aiohttp.StreamReader | AsyncIterator[bytes] | None
-"""A request's body on its way to the API server."""
-NOT_FORWARDED = frozenset({"authorization", "host", "expect", "accept-encoding"})
-"""Besides those: the credentials are ours, and what is compressed could not be looked at."""
 
 
 def tokens(headers: Mapping[str, str], name: str) -> frozenset[str]:
@@ -190,11 +192,6 @@ async def stream_response(
         if request.transport is not None:
             request.transport.abort()  # an answer cut short must not look complete
     return response
-
-
-CHUNK = 64 * 1024
-MAX_ERROR_BODY = 1024 * 1024
-END = b"\r\n\r\n"
 
 
 def is_upgrade(headers: Mapping[str, str]) -> bool:

@@ -27,14 +27,36 @@ from runner.objects import GroupVersionKind, Owner
 log = structlog.get_logger(__name__)
 
 
+KEPT = 8 * 1024 * 1024
+"""Bytes of a run's own objects that are kept, as they were answered."""
+_TEXT = """\
+---
+apiVersion: v1
+kind: Config
+clusters:
+- cluster:
+    insecure-skip-tls-verify: true
+    server: "http://{user}:{owner_secret}@localhost:{port}"
+  name: proxy-server
+contexts:
+- context:
+    cluster: proxy-server
+    user: admin/proxy-server
+  name: {namespace}/proxy-server
+current-context: {namespace}/proxy-server
+preferences: {{}}
+users:
+- name: admin/proxy-server
+  user:
+    username: "{user}"
+    password: "{run_secret}"
+"""
+
+
 class Connection(Protocol):
     """What can be cut at once: an asyncio transport."""
 
     def abort(self) -> None: ...
-
-
-KEPT = 8 * 1024 * 1024
-"""Bytes of a run's own objects that are kept, as they were answered."""
 
 
 class Children:
@@ -165,30 +187,6 @@ class Grants:
         self._fenced = True
         for grant in tuple(self._alive):
             grant.revoke()
-
-
-_TEXT = """\
----
-apiVersion: v1
-kind: Config
-clusters:
-- cluster:
-    insecure-skip-tls-verify: true
-    server: "http://{user}:{owner_secret}@localhost:{port}"
-  name: proxy-server
-contexts:
-- context:
-    cluster: proxy-server
-    user: admin/proxy-server
-  name: {namespace}/proxy-server
-current-context: {namespace}/proxy-server
-preferences: {{}}
-users:
-- name: admin/proxy-server
-  user:
-    username: "{user}"
-    password: "{run_secret}"
-"""
 
 
 def user_of(owner: Owner) -> str:

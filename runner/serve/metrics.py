@@ -33,6 +33,21 @@ Check = Callable[[], str]
 """Says what is not well, or nothing ("")."""
 
 
+log = structlog.get_logger(__name__)
+TOKEN_SECONDS = 60.0
+ALLOW_SECONDS = 300.0
+DENY_SECONDS = 30.0
+MOST_REMEMBERED = 1000
+Found = TypeVar("Found")
+User = Mapping[str, Any]
+Guard = Callable[[web.Request], Awaitable[web.Response | None]]
+"""Answers a request that may not pass; None lets it pass."""
+VALIDITY = timedelta(days=365)
+CLOCK_SKEW = timedelta(minutes=5)
+Stamp = tuple[tuple[int, int, int], ...]
+"""What changes when one of the files does; empty while one of them is missing."""
+
+
 class Listener:
     """An HTTP server on one address. "0" and "" mean: do not listen; `port` is then 0.
 
@@ -118,19 +133,6 @@ def _single(check: Check) -> Probe:
     return answer
 
 
-log = structlog.get_logger(__name__)
-
-TOKEN_SECONDS = 60.0
-ALLOW_SECONDS = 300.0
-DENY_SECONDS = 30.0
-MOST_REMEMBERED = 1000
-
-Found = TypeVar("Found")
-User = Mapping[str, Any]
-Guard = Callable[[web.Request], Awaitable[web.Response | None]]
-"""Answers a request that may not pass; None lets it pass."""
-
-
 class Asks(Protocol):
     """The part of `kube.client.Client` that is used."""
 
@@ -210,16 +212,9 @@ class _Memory(Generic[Found]):
         self._known[key] = (self._now() + seconds, found)
 
 
-VALIDITY = timedelta(days=365)
-CLOCK_SKEW = timedelta(minutes=5)
-Stamp = tuple[tuple[int, int, int], ...]
-"""What changes when one of the files does; empty while one of them is missing."""
-
-
-def serving_context(environment: Mapping[str, str]) -> ssl.SSLContext:
+def serving_context(temporary_directory: Path) -> ssl.SSLContext:
     """With `tls.crt` and `tls.key` from where controller-runtime looks for them, if both are there."""
-    place = Path(environment.get("TMPDIR") or "/tmp")  # noqa: S108  (as Go's os.TempDir)
-    return ServingCertificate(place / "k8s-metrics-server" / "serving-certs").context
+    return ServingCertificate(temporary_directory / "k8s-metrics-server" / "serving-certs").context
 
 
 class ServingCertificate:

@@ -35,6 +35,10 @@ TOO_DEEP = (
 )
 
 
+_TEXT = "tag:yaml.org,2002:str"
+_NUMBERS = frozenset({"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"})
+
+
 class Mechanism(StrEnum):
     """How a dependent names its owner."""
 
@@ -155,10 +159,6 @@ def _well_formed(body: dict[str, Any]) -> bool:
         return False
     refs = meta.get("ownerReferences") or []
     return isinstance(refs, list) and all(isinstance(ref, dict) for ref in refs)
-
-
-_TEXT = "tag:yaml.org,2002:str"
-_NUMBERS = frozenset({"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"})
 
 
 class _PlainLoader(yaml.SafeLoader):

@@ -1,4 +1,4 @@
-"""The collections behind short module names: `k8s` is kubernetes.core.k8s, as ansible-core routes it."""
+"""Reads the roles and playbooks that watches lead to, and finds roles and collections where a run would."""
 
 from __future__ import annotations
 
@@ -13,12 +13,18 @@ from pathlib import Path
 
 from runner.config.watches import Content
 from runner.config.yamlfile import Located
-from runner.validate import rbac
+from runner.validate import uses
 from runner.validate.documents import Document, Finding, read, shown, warning, yaml_files
-from runner.validate.rbac import Use, What
+from runner.validate.uses import Use, What
 
 _SECTION = re.compile(r"^  modules:\n(.*?)(?=^  \w)", re.MULTILINE | re.DOTALL)
 _REDIRECT = re.compile(r"^    (\S+):\n      redirect: (\S+)$", re.MULTILINE)
+
+
+IMAGE_HOME = "/opt/ansible"
+"""Where images keep a project: watches and playbooks name roles below it."""
+_SYSTEM = Path("/etc/ansible")
+_ROLE_DIRECTORIES = ("tasks", "handlers", "meta", "defaults", "vars")
 
 
 @cache
@@ -35,10 +41,7 @@ def redirects() -> dict[str, str]:
     return dict(_REDIRECT.findall(section[1])) if section else {}
 
 
-IMAGE_HOME = "/opt/ansible"
-"""Where images keep a project: watches and playbooks name roles below it."""
 BUNDLED = Path(__file__).parent.parent / "collections"
-_SYSTEM = Path("/etc/ansible")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +110,6 @@ def _paths(text: str, base: Path) -> tuple[Path, ...]:
     return tuple(base / Path(place.strip()).expanduser() for place in text.split(":") if place.strip())
 
 
-_ROLE_DIRECTORIES = ("tasks", "handlers", "meta", "defaults", "vars")
-
-
 @dataclass(frozen=True, slots=True)
 class Used:
     """A use, the file it is in, where roles are looked for from there, and the playbook's directory if any."""
@@ -140,7 +140,7 @@ class Reader:
     def _playbook(self, path: Path) -> None:
         if self._is_new(path):
             own = (path.parent / "roles", path.parent, *self._places.roles, self._places.project / "roles")
-            self._file(path, rbac.of_plays, own, path.parent, _modules(path.parent, self._places.project))
+            self._file(path, uses.of_plays, own, path.parent, _modules(path.parent, self._places.project))
 
     def _role(self, path: Path, role_places: tuple[Path, ...], beside: Path | None) -> None:
         if not self._is_new(path):
@@ -154,7 +154,7 @@ class Reader:
             self.findings.append(warning(shown(path), 1, "", "does nothing itself: it has no tasks/main.yml"))
         modules = _modules(path, path.parent, self._places.project)
         for name in _ROLE_DIRECTORIES:
-            of_file = {"tasks": rbac.of_tasks, "handlers": rbac.of_tasks, "meta": rbac.of_meta}.get(name, _nothing)
+            of_file = {"tasks": uses.of_tasks, "handlers": uses.of_tasks, "meta": uses.of_meta}.get(name, _nothing)
             for file in yaml_files(path / name):
                 self._file(file, of_file, (path.parent, *role_places), beside, modules)
 
@@ -185,7 +185,7 @@ class Reader:
                 self._playbook(included)
             elif self._is_new(included) and beside:  # a role's tasks are all read anyway
                 modules = _modules(beside, self._places.project)
-                self._file(included, rbac.of_tasks, role_places, beside, modules)
+                self._file(included, uses.of_tasks, role_places, beside, modules)
 
     def _is_new(self, path: Path) -> bool:
         real = path.resolve()
@@ -210,8 +210,8 @@ def find_role(name: str, role_places: tuple[Path, ...], places: Places, beside: 
 
 def _shape(document: Document, uses_of: Callable[[Located], Iterator[Use]]) -> Iterator[Finding]:
     node = document.node
-    if uses_of in (rbac.of_tasks, rbac.of_plays):
-        what = "tasks" if uses_of is rbac.of_tasks else "plays"
+    if uses_of in (uses.of_tasks, uses.of_plays):
+        what = "tasks" if uses_of is uses.of_tasks else "plays"
         if node.value is not None and not isinstance(node.value, list):
             yield Finding(document.file, node.line, "", f"must be a list of {what}")
         for index, item in enumerate(node.value if isinstance(node.value, list) else ()):

@@ -39,8 +39,8 @@ def is_custom(group: str) -> bool:
     return "." in group and not group.endswith(".k8s.io")
 
 
-def crd_of(watch: Watch, crds: list[Document]) -> Document | None:
-    wanted = (watch.gvk.group, watch.gvk.kind)
+def crd_of(group: str, kind: str, crds: list[Document]) -> Document | None:
+    wanted = (group, kind)
     return next(
         (crd for crd in crds if (crd.text("spec", "group"), crd.text("spec", "names", "kind")) == wanted), None
     )
@@ -49,7 +49,7 @@ def crd_of(watch: Watch, crds: list[Document]) -> Document | None:
 def check(watched: Watched, crds: list[Document]) -> Iterator[Finding]:
     """What is wrong for this watch; `crds` is every CRD of a project that has a directory for them."""
     gvk = watched.watch.gvk
-    crd = crd_of(watched.watch, crds)
+    crd = crd_of(gvk.group, gvk.kind, crds)
     if crd is not None:
         yield from _check_crd(watched, crd)
     elif is_custom(gvk.group):

@@ -9,9 +9,13 @@ from pathlib import Path
 
 from runner.validate.content import Places, Used, find_role
 from runner.validate.documents import Document, Finding, child, entries, members, read, text, warning
-from runner.validate.rbac import What
+from runner.validate.uses import What
 
 _COLLECTION = re.compile(r"[a-z_][a-z0-9_]*\.[a-z_][a-z0-9_]*")
+
+
+_FULL_NAME = re.compile(r"[a-z_][a-z0-9_]*(\.[a-zA-Z_][a-zA-Z0-9_]*){2,}")
+_ALWAYS_THERE = ("ansible.builtin", "ansible.legacy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +56,6 @@ def _names(document: Document, section: str) -> Iterator[tuple[str, tuple[str, i
         named = text(name if entries(item) else item).partition(":")[0]
         if named:
             yield named, (document.file, item.line)
-
-
-_FULL_NAME = re.compile(r"[a-z_][a-z0-9_]*(\.[a-zA-Z_][a-zA-Z0-9_]*){2,}")
-_ALWAYS_THERE = ("ansible.builtin", "ansible.legacy")
 
 
 def check(

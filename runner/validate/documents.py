@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from runner.config.yamlfile import Located, read_all_yaml
-from runner.errors import Problem, WatchesError
+from runner.errors import Problem, SettingsError, WatchesError
+
+YAML = (".yml", ".yaml")
+_VAULT = "$ANSIBLE_VAULT;"
+CRD_DIRECTORIES = ("crds", "config/crd", "deploy/crds")
+DIRECTORIES = ("crds", "config", "deploy")
+Schema = Mapping[str, Any]
+ITEM = "[]"
+"""In a path: into the items of a list."""
 
 
 class Severity(StrEnum):
@@ -42,8 +50,12 @@ def of_problem(problem: Problem, severity: Severity = Severity.ERROR) -> Finding
     return Finding(problem.file, problem.line, problem.field, problem.message, severity)
 
 
-YAML = (".yml", ".yaml")
-_VAULT = "$ANSIBLE_VAULT;"
+def project_directory(given: str) -> Path:
+    """The absolute path of a project. Raises SettingsError where it is no directory."""
+    project = Path(given).resolve()
+    if not project.is_dir():
+        raise SettingsError(f"{given} is not a directory: name the one that holds watches.yaml")
+    return project
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +119,6 @@ def shown(path: Path) -> str:
     return str(path) if relative.startswith("..") else relative
 
 
-CRD_DIRECTORIES = ("crds", "config/crd", "deploy/crds")
-DIRECTORIES = ("crds", "config", "deploy")
-
-
 def read_manifests(project: Path) -> tuple[list[Document], list[Finding]]:
     """Every object in the project's manifest directories; a template (with `{{`) is none, and no mistake."""
     documents, findings = [], []
@@ -139,12 +147,6 @@ def _objects(documents: list[Document]) -> Iterator[Document]:
                 yield Document(document.file, item)
         else:
             yield document
-
-
-Schema = Mapping[str, Any]
-
-ITEM = "[]"
-"""In a path: into the items of a list."""
 
 
 def at(schema: Schema, path: Sequence[str]) -> Schema | None:

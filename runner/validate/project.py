@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from runner.config.watchesfile import Reading, read_watches
-from runner.errors import SettingsError, WatchesError
+from runner.errors import WatchesError
 from runner.validate import crds, dependencies, documents, rbac
 from runner.validate.content import IMAGE_HOME, Reader, find_places, redirects
 from runner.validate.crds import Watched
@@ -75,12 +74,10 @@ def _of_manifests(watched: list[Watched], project: Path) -> list[Finding]:
     return [*findings, *rbac.check(watched, found)]
 
 
-def main(parsed: argparse.Namespace) -> int:
+def main(parsed: argparse.Namespace, environment: Mapping[str, str]) -> int:
     """Print the findings; the exit code is 1 if one of them is an error. Raises SettingsError for no directory."""
-    project = Path(parsed.directory).resolve()
-    if not project.is_dir():
-        raise SettingsError(f"{parsed.directory} is not a directory: name the one that holds watches.yaml")
-    findings = validate(project, project / parsed.watches_file, os.environ)
+    project = documents.project_directory(parsed.directory)
+    findings = validate(project, project / parsed.watches_file, environment)
     sys.stdout.write(_as_json(findings) if parsed.output == "json" else _as_text(findings))
     return 1 if _count(findings, Severity.ERROR) else 0
 

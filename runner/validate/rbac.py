@@ -1,115 +1,24 @@
-"""Which modules, roles and files the tasks and plays of a document use. Pure.
-
-What holds a Jinja expression is known only at run time and is no use here.
-"""
+"""Whether the roles among a project's manifests allow what the operator itself does. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
-from runner.config.yamlfile import Located
 from runner.validate.crds import Watched, crd_of
-from runner.validate.documents import Document, Finding, Severity, child, entries, members, of_kind, text, texts
-
-_TASK_LISTS = ("block", "rescue", "always")
-_PLAY_LISTS = ("pre_tasks", "tasks", "post_tasks", "handlers")
-_BUILTIN = ("ansible.builtin.", "ansible.legacy.")
-
-
-class What(StrEnum):
-    MODULE = "module"
-    ROLE = "role"
-    COLLECTION = "collection"
-    FILE = "file"
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """Something used by name: where in its file, counted from 1, and by which field."""
-
-    what: What
-    name: str
-    line: int
-    field: str
-
-
-def of_tasks(node: Located, path: str = "") -> Iterator[Use]:
-    """What a list of tasks uses, its blocks included."""
-    for index, task in enumerate(members(node)):
-        where = f"{path}[{index}]"
-        blocks = [name for name in _TASK_LISTS if name in entries(task)]
-        for name in blocks:
-            yield from of_tasks(child(task, name), f"{where}.{name}")
-        if not blocks:
-            yield from _of_task(task, where)
-
-
-def of_plays(node: Located) -> Iterator[Use]:
-    """What a playbook uses."""
-    for index, play in enumerate(members(node)):
-        where = f"[{index}]"
-        for name in ("import_playbook", "ansible.builtin.import_playbook"):
-            yield from _named(What.FILE, child(play, name), f"{where}.{name}")
-        yield from _listed(What.COLLECTION, child(play, "collections"), f"{where}.collections")
-        yield from _listed(What.ROLE, child(play, "roles"), f"{where}.roles")
-        for name in _PLAY_LISTS:
-            yield from of_tasks(child(play, name), f"{where}.{name}")
-
-
-def of_meta(node: Located) -> Iterator[Use]:
-    """What a role's meta/main.yml uses."""
-    yield from _listed(What.ROLE, child(node, "dependencies"), "dependencies")
-    yield from _listed(What.COLLECTION, child(node, "collections"), "collections")
-
-
-def _of_task(task: Located, where: str) -> Iterator[Use]:
-    for name, value in entries(task).items():
-        if name in ("action", "local_action"):
-            module = text(child(value, "module")) or (text(value).split() or [""])[0]
-            yield from _named(What.MODULE, Located(module, task.line), f"{where}.{name}")
-        else:  # keywords such as `when` are taken for modules, too, of which nobody knows a collection
-            yield from _of_module(name, value, task.line, where)
-
-
-def _of_module(name: str, value: Located, line: int, where: str) -> Iterator[Use]:
-    short = name
-    for prefix in _BUILTIN:
-        short = short.removeprefix(prefix)
-    field = f"{where}.{name}"
-    if short in ("include_role", "import_role"):
-        yield from _named(What.ROLE, _argument(value, "name", "role"), f"{field}.name")
-    elif short in ("include_tasks", "import_tasks"):
-        yield from _named(What.FILE, _argument(value, "file", ""), field)
-    elif short == name:
-        yield from _named(What.MODULE, Located(name, line), field)
-
-
-def _argument(value: Located, name: str, other: str) -> Located:
-    """An argument as a field, as `name=value`, or (where there is no `other` name for it) as the whole text."""
-    if isinstance(value.value, dict):
-        found = child(value, name)
-        return found if found.value is not None or not other else child(value, other)
-    words = text(value).split()
-    given = [word.partition("=")[2] for word in words if word.partition("=")[0] in (name, other)]
-    return Located(given[0] if given else "" if other else text(value), value.line)
-
-
-def _listed(what: What, node: Located, where: str) -> Iterator[Use]:
-    for index, item in enumerate(members(node)):
-        name = child(item, "role") if text(child(item, "role")) else child(item, "name")
-        yield from _named(what, name if entries(item) else item, f"{where}[{index}]")
-
-
-def _named(what: What, node: Located, field: str) -> Iterator[Use]:
-    if text(node) and "{{" not in text(node):
-        yield Use(what, text(node).strip(), node.line, field)
-
+from runner.validate.documents import Document, Finding, Severity, child, members, of_kind, text, texts
+from runner.validate.touches import EVENTS, LEASES, Touch, of_watch, resource_of
 
 ROLES = ("Role", "ClusterRole")
 BINDINGS = ("RoleBinding", "ClusterRoleBinding")
 _ELECTION = ("--leader-elect", "--enable-leader-election")
+_WHY = {
+    "": "needed to reconcile {}",
+    "status": "needed to write the status of {}",
+    "finalizers": "needed where an owner reference may only be set by who may update the finalizers of {}"
+    " (OpenShift)",
+}
+"""For each subresource of a watched kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,34 +92,26 @@ def _rules(role: Document) -> Iterator[Rule]:
 def _needs(watched: Sequence[Watched], manifests: list[Document]) -> Iterator[Need]:
     crds = of_kind(manifests, "CustomResourceDefinition")
     for item in watched:
-        yield from _needs_of(item, crd_of(item.watch, crds))
+        yield from _needs_of(item, crds)
     if watched:
-        why = "so that Events tell what happens to a custom resource"
-        yield Need("", "events", ("create", "patch"), why, Severity.WARNING)
+        yield _need(EVENTS, crds, "so that Events tell what happens to a custom resource", Severity.WARNING)
     if any(_elects(manifest) for manifest in of_kind(manifests, "Deployment", "StatefulSet")):
-        yield Need("coordination.k8s.io", "leases", ("get", "create", "update"), "needed by --leader-elect")
+        yield _need(LEASES, crds, "needed by --leader-elect")
 
 
-def _needs_of(item: Watched, crd: Document | None) -> Iterator[Need]:
-    watch = item.watch
-    group, kind = watch.gvk.group, watch.gvk.kind
-    plural = crd.text("spec", "names", "plural") if crd else _guessed_plural(kind)
-    severity = Severity.ERROR if crd else Severity.WARNING  # the plural is a guess
+def _needs_of(item: Watched, crds: list[Document]) -> Iterator[Need]:
+    crd = crd_of(item.watch.gvk.group, item.watch.gvk.kind, crds)
     cluster = crd is not None and crd.text("spec", "scope") == "Cluster"
-    verbs = ("get", "list", "watch", *(["update"] if watch.finalizer else []))
-    yield Need(group, plural, verbs, f"needed to reconcile {kind}", severity, cluster)
-    if watch.manage_status:
-        yield Need(
-            group, f"{plural}/status", ("update",), f"needed to write the status of {kind}", severity, cluster
-        )
-    why = f"needed where an owner reference may only be set by who may update the finalizers of {kind} (OpenShift)"
-    yield Need(group, f"{plural}/finalizers", ("update",), why, Severity.WARNING, cluster)
+    for touch in of_watch(item.watch):
+        certain = crd is not None and touch.subresource != "finalizers"  # else the plural is a guess
+        severity = Severity.ERROR if certain else Severity.WARNING
+        yield _need(touch, crds, _WHY[touch.subresource].format(touch.kind), severity, cluster=cluster)
 
 
-def _guessed_plural(kind: str) -> str:
-    """As Kubernetes guesses where it is not told."""
-    name = kind.lower()
-    return f"{name}es" if name.endswith("s") else f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
+def _need(
+    touch: Touch, crds: list[Document], why: str, severity: Severity = Severity.ERROR, *, cluster: bool = False
+) -> Need:
+    return Need(touch.group, resource_of(touch, crds), touch.verbs, why, severity, cluster)
 
 
 def _elects(manifest: Document) -> bool:

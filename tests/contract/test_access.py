@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.config.settings import ClusterSettings
 from runner.errors import CredentialsError
 from runner.kube import connection
 from runner.kube.client import Client
@@ -39,7 +40,9 @@ class Disk:
             self.freed.wait(60)
         server = ApiServer()
         server.url = "http://127.0.0.1:1"
-        info = find_login(str(server.kubeconfig(self._config, user={"token": f"t{number}"})))().info
+        info = find_login(
+            ClusterSettings(str(server.kubeconfig(self._config, user={"token": f"t{number}"})))
+        )().info
         return Credentials(info, fresh_for=ROTATION, good_for=self._good_for)
 
     def free(self) -> None:
@@ -94,7 +97,7 @@ async def test_a_server_is_reached_by_its_name_though_every_thread_for_disk_work
     async with serving() as server, asyncio.timeout(10):
         server.on("get", PATH, Reply({"a": 1}))
         named = server.url.replace("127.0.0.1", "localhost")
-        login = find_login(str(server.kubeconfig(tmp_path / "c", cluster={"server": named})))
+        login = find_login(ClusterSettings(str(server.kubeconfig(tmp_path / "c", cluster={"server": named}))))
         client = await Client.connect(login=login, clock=time.clock())
         assert await client.request("GET", PATH, tries=1) == {"a": 1}
         _, writer = await client.dial()

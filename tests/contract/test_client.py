@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from multidict import CIMultiDict
 
+from runner.config.settings import ClusterSettings
 from runner.errors import (
     ApiError,
     ConflictError,
@@ -53,8 +54,8 @@ def time() -> FakeClock:
 
 
 @asynccontextmanager
-async def connected(config: Path, time: FakeClock) -> AsyncIterator[Client]:
-    client = await Client.connect(str(config), clock=time.clock())
+async def connected(config: Path, time: FakeClock, *, http_proxy: str = "") -> AsyncIterator[Client]:
+    client = await Client.connect(ClusterSettings(str(config), http_proxy=http_proxy), clock=time.clock())
     try:
         yield client
     finally:
@@ -222,7 +223,10 @@ async def test_a_token_that_stays_refused_is_not_tried_again(
 
 
 async def test_many_refusals_read_the_credentials_once(server: ApiServer, time: FakeClock, tmp_path: Path) -> None:
-    found, readings = find_login(str(server.kubeconfig(tmp_path / "c", user={"token": SECRET}))), []
+    found, readings = (
+        find_login(ClusterSettings(str(server.kubeconfig(tmp_path / "c", user={"token": SECRET})))),
+        [],
+    )
 
     def login() -> Credentials:
         readings.append(time.now)
@@ -279,13 +283,10 @@ async def test_a_proxy_url_is_used(server: ApiServer, time: FakeClock, tmp_path:
         assert await client.request("GET", PATH) == {"by": "proxy"}
 
 
-async def test_the_proxy_of_the_environment_is_used(
-    server: ApiServer, time: FakeClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HTTP_PROXY", server.url)
+async def test_the_proxy_of_the_environment_is_used(server: ApiServer, time: FakeClock, tmp_path: Path) -> None:
     config = server.kubeconfig(tmp_path / "c", cluster={"server": "http://cluster.invalid"})
     server.on("get", PATH, Reply({"by": "proxy"}))
-    async with connected(config, time) as client:
+    async with connected(config, time, http_proxy=server.url) as client:
         assert await client.request("GET", PATH) == {"by": "proxy"}
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.config.settings import ClusterSettings
 from runner.errors import ApiError, ConflictError, KindAbsentError, NestedError, NotFoundError
 from runner.kube.client import Client
 from runner.kube.discovery import STATUS_AGE, Discovery, ObjectsApi
@@ -36,7 +37,7 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
     time = FakeClock()
     async with serving() as server:
         server.on("get", ROOT, serves(("memcacheds", "Memcached")))
-        client = await Client.connect(str(server.kubeconfig(tmp_path / "c")), clock=time.clock())
+        client = await Client.connect(ClusterSettings(str(server.kubeconfig(tmp_path / "c"))), clock=time.clock())
         yield Scene(server, client, Discovery(client, time.clock()), time)
         await client.close()
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from runner.config.settings import ClusterSettings
 from runner.kube.client import Client
 from runner.kube.election import Elector, Term
 from tests.fixtures.apiserver import ApiServer, Drop, Reply, failure, serving
@@ -54,7 +55,7 @@ class Candidate:
 
 @pytest.fixture
 async def candidate(server: ApiServer, time: FakeClock, tmp_path: Path) -> AsyncIterator[Candidate]:
-    client = await Client.connect(str(server.kubeconfig(tmp_path / "config")))
+    client = await Client.connect(ClusterSettings(str(server.kubeconfig(tmp_path / "config"))))
     yield Candidate(client, time)
     await client.close()
 

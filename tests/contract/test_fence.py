@@ -9,20 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from runner.config.settings import ClusterSettings
 from runner.errors import LeadershipLostError
 from runner.kube.client import Client
 from runner.kube.sockets import Fence
+from tests.fixtures.clock import START, FakeClock
 from tests.fixtures.waiting import until
 
-BEGIN, END = 100.0, 110.0
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.time = BEGIN
-
-    def __call__(self) -> float:
-        return self.time
+END = START + 10
 
 
 class Server:
@@ -45,13 +39,13 @@ class Server:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> FakeClock:
+    return FakeClock()
 
 
 @pytest.fixture
-def fence(clock: Clock) -> Fence:
-    fence = Fence(clock)
+def fence(clock: FakeClock) -> Fence:
+    fence = Fence(clock.time)
     fence.open_until(END)
     return fence
 
@@ -76,22 +70,22 @@ async def client(server: Server, fence: Fence, tmp_path: Path) -> AsyncIterator[
         "users": [{"name": "u", "user": {}}],
     }
     config.write_text(json.dumps(body))
-    client = await Client.connect(str(config), fence=fence)
+    client = await Client.connect(ClusterSettings(str(config)), fence=fence)
     yield client
     await client.close()
 
 
-def test_a_fence_is_open_for_ever_until_it_is_told_a_time(clock: Clock) -> None:
-    fence = Fence(clock)
-    clock.time = 1e9
+def test_a_fence_is_open_for_ever_until_it_is_told_a_time(clock: FakeClock) -> None:
+    fence = Fence(clock.time)
+    clock.now = 1e9
     assert not fence.shut
 
 
 @pytest.mark.parametrize(("moment", "shut"), [(END - 0.001, False), (END, True), (END + 1e6, True)])
 def test_a_fence_is_shut_from_its_moment_on_by_nothing_but_the_time(
-    fence: Fence, clock: Clock, moment: float, shut: bool
+    fence: Fence, clock: FakeClock, moment: float, shut: bool
 ) -> None:
-    clock.time = moment
+    clock.now = moment
     assert fence.shut is shut
 
 
@@ -103,22 +97,22 @@ def test_a_fence_that_was_shut_stays_shut(fence: Fence) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
 async def test_behind_a_shut_fence_no_request_goes_out(
-    client: Client, server: Server, clock: Clock, method: str
+    client: Client, server: Server, clock: FakeClock, method: str
 ) -> None:
-    clock.time = END
+    clock.now = END
     with pytest.raises(LeadershipLostError):
         await client.request(method, "/api/v1/namespaces")
     assert server.received == b""
 
 
-async def test_behind_a_shut_fence_no_connection_for_an_upgrade_is_made(client: Client, clock: Clock) -> None:
-    clock.time = END
+async def test_behind_a_shut_fence_no_connection_for_an_upgrade_is_made(client: Client, clock: FakeClock) -> None:
+    clock.now = END
     with pytest.raises(LeadershipLostError):
         await client.dial()
 
 
 async def test_behind_a_shut_fence_the_rest_of_a_body_does_not_go_out(
-    client: Client, server: Server, clock: Clock
+    client: Client, server: Server, clock: FakeClock
 ) -> None:
     more = asyncio.Event()
 
@@ -133,7 +127,7 @@ async def test_behind_a_shut_fence_the_rest_of_a_body_does_not_go_out(
 
     writing = asyncio.create_task(write())
     await until(lambda: b"first half" in server.received)
-    clock.time = END
+    clock.now = END
     more.set()
     with pytest.raises(LeadershipLostError):
         await writing
@@ -141,12 +135,12 @@ async def test_behind_a_shut_fence_the_rest_of_a_body_does_not_go_out(
 
 
 async def test_behind_a_shut_fence_an_open_stream_carries_nothing_more(
-    client: Client, server: Server, clock: Clock
+    client: Client, server: Server, clock: FakeClock
 ) -> None:
     _, writer = await client.dial()
     writer.write(b"before")
     await until(lambda: server.received == b"before")
-    clock.time = END
+    clock.now = END
     writer.write(b"after")
     with pytest.raises(ConnectionAbortedError):
         await writer.wait_closed()

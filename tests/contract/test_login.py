@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from runner.config.settings import ClusterSettings
 from runner.errors import CredentialsError
 from runner.kube import credentials
 from runner.kube.credentials import Credentials, find_login
@@ -46,37 +47,37 @@ def pod(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 def test_a_given_kubeconfig_wins_over_every_other_login(tmp_path: Path, pod: dict[str, str]) -> None:
     given, other = config(tmp_path / "a", user={"token": "given"}), config(tmp_path / "b")
-    assert token_of(find_login(str(given), {**pod, "KUBECONFIG": str(other)})()) == "given"
+    assert token_of(find_login(ClusterSettings.read({**pod, "KUBECONFIG": str(other)}, str(given)))()) == "given"
 
 
 def test_kubeconfig_wins_over_the_service_account(tmp_path: Path, pod: dict[str, str]) -> None:
     path = config(tmp_path / "a", user={"token": "mine"})
-    assert token_of(find_login(env={**pod, "KUBECONFIG": str(path)})()) == "mine"
+    assert token_of(find_login(ClusterSettings.read({**pod, "KUBECONFIG": str(path)}))()) == "mine"
 
 
 def test_the_service_account_wins_over_the_home_directory(tmp_path: Path, pod: dict[str, str]) -> None:
     config(tmp_path / ".kube" / "config")
-    found = find_login(env={**pod, "KUBECONFIG": "", "HOME": str(tmp_path)})()
+    found = find_login(ClusterSettings.read({**pod, "KUBECONFIG": "", "HOME": str(tmp_path)}))()
     assert token_of(found) == "of-the-pod"
     assert found.info.server == "https://10.0.0.1:6443"
     assert found.fresh_for == 60.0
 
 
 def test_an_ipv6_address_of_the_service_is_bracketed(pod: dict[str, str]) -> None:
-    found = find_login(env={**pod, "KUBERNETES_SERVICE_HOST": "fd00::1"})()
+    found = find_login(ClusterSettings.read({**pod, "KUBERNETES_SERVICE_HOST": "fd00::1"}))()
     assert found.info.server == "https://[fd00::1]:6443"
 
 
 def test_the_kubeconfig_in_the_home_directory_comes_last(tmp_path: Path) -> None:
     config(tmp_path / ".kube" / "config", user={"token": "home"})
-    found = find_login(env={"HOME": str(tmp_path)})()
+    found = find_login(ClusterSettings.read({"HOME": str(tmp_path)}))()
     assert token_of(found) == "home"
     assert found.info.server == "https://kube.example.com:6443"
 
 
 def test_a_login_that_is_nowhere_names_what_was_tried(tmp_path: Path) -> None:
     with pytest.raises(CredentialsError) as caught:
-        find_login(env={"HOME": str(tmp_path)})
+        find_login(ClusterSettings.read({"HOME": str(tmp_path)}))
     for tried in ("KUBECONFIG", "service account", str(tmp_path / ".kube" / "config")):
         assert tried in str(caught.value)
 
@@ -84,25 +85,27 @@ def test_a_login_that_is_nowhere_names_what_was_tried(tmp_path: Path) -> None:
 def test_several_kubeconfigs_count_as_one_and_the_first_value_wins(tmp_path: Path) -> None:
     first = config(tmp_path / "a", user=None)
     second = config(tmp_path / "b", cluster={"server": "https://other"}, user={"token": "second"})
-    found = find_login(f"{first}:{tmp_path / 'absent'}:{second}", {})()
+    found = find_login(ClusterSettings.read({}, f"{first}:{tmp_path / 'absent'}:{second}"))()
     assert token_of(found) == "second"
     assert found.info.server == "https://kube.example.com:6443"
 
 
 def test_a_path_in_a_kubeconfig_is_relative_to_its_file(tmp_path: Path) -> None:
     path = config(tmp_path / "deep" / "a", cluster={**CLUSTER, "certificate-authority": "../ca.crt"})
-    assert find_login(str(path), {})().info.ca_path == str(tmp_path / "deep" / "../ca.crt")
+    assert find_login(ClusterSettings.read({}, str(path)))().info.ca_path == str(tmp_path / "deep" / "../ca.crt")
 
 
 def test_data_in_a_kubeconfig_wins_over_a_path(tmp_path: Path) -> None:
     both = {**CLUSTER, "certificate-authority": "ca.crt", "certificate-authority-data": "eA=="}
-    info = find_login(str(config(tmp_path / "a", cluster=both)), {})().info
+    info = find_login(ClusterSettings.read({}, str(config(tmp_path / "a", cluster=both))))().info
     assert (info.ca_data, info.ca_path) == ("eA==", None)
 
 
 def test_a_token_file_wins_over_a_token_and_is_read_again(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("filed\n")
-    found = find_login(str(config(tmp_path / "a", user={"token": "t", "tokenFile": "token"})), {})()
+    found = find_login(
+        ClusterSettings.read({}, str(config(tmp_path / "a", user={"token": "t", "tokenFile": "token"})))
+    )()
     assert (token_of(found), found.fresh_for, found.good_for) == ("filed", 60.0, float("inf"))
 
 
@@ -126,7 +129,7 @@ def test_a_kubeconfig_that_cannot_be_used_is_named_and_not_quoted(
     path = config(tmp_path / "a")
     spoil(path)
     with pytest.raises(CredentialsError, match=words) as caught:
-        find_login(str(path), {})()
+        find_login(ClusterSettings.read({}, str(path)))()
     assert str(tmp_path) in str(caught.value) or "exec plugin" in words
     assert "secret" not in str(caught.value)
 
@@ -145,7 +148,7 @@ def plugged(directory: Path, expiry: str) -> Path:
 
 
 def test_an_exec_plugin_gives_a_token_until_it_expires(tmp_path: Path) -> None:
-    found = find_login(str(plugged(tmp_path, "2999-01-01T00:00:00Z")), {})()
+    found = find_login(ClusterSettings.read({}, str(plugged(tmp_path, "2999-01-01T00:00:00Z"))))()
     assert token_of(found) == "plugged"
     assert 0 < found.fresh_for == found.good_for < float("inf")
 
@@ -153,9 +156,9 @@ def test_an_exec_plugin_gives_a_token_until_it_expires(tmp_path: Path) -> None:
 @pytest.mark.parametrize("expiry", ["tomorrow", "2999-01-01T00:00:00"])
 def test_an_exec_plugin_that_gives_no_time_for_an_expiry_is_named(tmp_path: Path, expiry: str) -> None:
     with pytest.raises(CredentialsError, match=f"exec plugin .* {expiry!r}"):
-        find_login(str(plugged(tmp_path, expiry)), {})()
+        find_login(ClusterSettings.read({}, str(plugged(tmp_path, expiry))))()
 
 
 def test_credentials_do_not_show_their_secrets(tmp_path: Path) -> None:
-    found = find_login(str(config(tmp_path / "a", user={"token": "hush-hush"})), {})()
+    found = find_login(ClusterSettings.read({}, str(config(tmp_path / "a", user={"token": "hush-hush"}))))()
     assert "hush-hush" not in repr(found)

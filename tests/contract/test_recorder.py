@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from runner.config.settings import ClusterSettings
 from runner.kube.client import Client
 from runner.kube.recorder import QUEUE, Recorder
 from runner.objects import GroupVersionKind, ObjectKey
@@ -38,7 +39,7 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
     time = FakeClock()
     async with serving() as server:
         server.on("post", EVENTS, Reply({}, 201))
-        client = await Client.connect(str(server.kubeconfig(tmp_path / "c")), clock=time.clock())
+        client = await Client.connect(ClusterSettings(str(server.kubeconfig(tmp_path / "c"))), clock=time.clock())
         recorder = Recorder(client, clock=time.clock())
         task = asyncio.create_task(recorder.run())
         yield Scene(server, recorder, time)
@@ -110,7 +111,7 @@ async def test_forbidden_is_told_once_with_what_to_do_and_then_left_alone(scene:
     with capture_logs() as logs:
         scene.say("one")
         scene.say("two")
-        await until(lambda: logs)
+        await until(lambda: logs and scene.recorder._waiting.empty())
         scene.time.advance(301)
         scene.say("three")
         await until(lambda: scene.server.count("post") == 2)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from runner.config.settings import ClusterSettings
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery
 from runner.kube.listwatch import Change, What
@@ -84,7 +85,7 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
         server.on("get", ROOT, serves(("memcacheds", "Memcached")))
         server.on("watch", THINGS, Stream())
         config = server.kubeconfig(tmp_path / "config", user={"tokenFile": "token"})
-        client = await Client.connect(str(config), clock=time.clock())
+        client = await Client.connect(ClusterSettings(str(config)), clock=time.clock())
         try:
             yield Scene(server, client, time, token)
         finally:

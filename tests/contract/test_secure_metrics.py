@@ -27,7 +27,7 @@ PROMETHEUS = {"username": "prometheus", "uid": "u1", "groups": ["monitors"], "ex
 
 @pytest.fixture
 async def listener(tmp_path: Path) -> AsyncIterator[Listener]:
-    context = serving_context({"TMPDIR": str(tmp_path)})
+    context = serving_context(tmp_path)
     listener = metrics("127.0.0.1:0", CollectorRegistry(), tls=context)
     await listener.start()
     yield listener

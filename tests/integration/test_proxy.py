@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
+from runner.config.settings import ClusterSettings
 from runner.dev.api import Api
 from runner.dev.controlplane import ControlPlane
 from runner.dev.programs import find_programs
@@ -72,7 +73,7 @@ class Run:
 @pytest.fixture
 async def run(control_plane: ControlPlane, admin: Api, namespace: str, tmp_path: Path) -> AsyncIterator[Run]:
     owner = made(admin, namespace, "owner")
-    client = await Client.connect(str(control_plane.kubeconfig))
+    client = await Client.connect(ClusterSettings(str(control_plane.kubeconfig)))
     told: list[tuple[GroupVersionKind, Mechanism, str]] = []
     proxy = Proxy(client, Discovery(client), port=0, on_dependent=lambda _, *dependent: told.append(dependent))
     await proxy.start()

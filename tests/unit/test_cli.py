@@ -47,7 +47,7 @@ def test_help_is_on_stdout(words: Sequence[str], capsys: Capture) -> None:
 def test_help_lists_every_command(capsys: Capture) -> None:
     call()
     listed = re.findall(r"^    (\w+)\b", capsys.readouterr().out, re.MULTILINE)
-    assert listed == ["run", "validate", "dev", "version", "completion", "help"]
+    assert listed == ["run", "validate", "rbac", "dev", "version", "completion", "help"]
 
 
 def test_version_is_one_line_of_facts(capsys: Capture) -> None:
@@ -88,6 +88,7 @@ def test_an_unknown_command_is_an_error_without_usage(words: Sequence[str], caps
         (["run", "--proxy-port=x"], 'Error: argument --proxy-port: invalid value "x"'),
         (["version", "--walk"], "Error: unknown flag: --walk"),
         (["validate", "one", "two"], "Error: unexpected argument: two"),
+        (["rbac", "one", "two"], "Error: unexpected argument: two"),
     ],
 )
 def test_a_bad_flag_is_an_error_with_usage(words: Sequence[str], message: str, capsys: Capture) -> None:
@@ -148,7 +149,7 @@ def test_a_deprecated_flag_and_its_successor_together_are_an_error(capsys: Captu
 def test_completion_knows_the_commands_and_the_flags(shell: str, capsys: Capture) -> None:
     assert call("completion", shell) == 0
     script = capsys.readouterr().out
-    for name in ("validate", "dev", "kubeconfig", "proxy-port"):
+    for name in ("validate", "rbac", "dev", "kubeconfig", "proxy-port"):
         assert name in script
 
 

@@ -28,6 +28,13 @@ _VERBOSE = re.compile("-v{3,}")
 Environment = Mapping[str, str]
 
 
+_REST, _LONGEST_REST = 1.0, 60.0
+"""Seconds without another attempt after the zygotes could not be started, twice as many after each."""
+_LOOK_AFTER = 5.0
+"""Seconds from a run's end until the zygotes, which have to let go of its lock, are asked whether they live."""
+_log = structlog.get_logger(__name__)
+
+
 def static(environment: Environment) -> dict[str, str]:
     """What all runs of an operator have in common: a zygote reads it when it starts."""
     return {name: value for name, value in environment.items() if name not in ANSIBLE | OTHERS}
@@ -49,13 +56,6 @@ def refused(command: Sequence[str], cwd: Path) -> str:
     if os.path.lexists(configuration) and "ANSIBLE_CONFIG" not in os.environ:
         return f"{configuration} configures Ansible for this run alone"
     return ""
-
-
-_REST, _LONGEST_REST = 1.0, 60.0
-"""Seconds without another attempt after the zygotes could not be started, twice as many after each."""
-_LOOK_AFTER = 5.0
-"""Seconds from a run's end until the zygotes, which have to let go of its lock, are asked whether they live."""
-_log = structlog.get_logger(__name__)
 
 
 class ForkEngine:

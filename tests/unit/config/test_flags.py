@@ -76,6 +76,36 @@ def test_a_roles_path_flag_replaces_the_variable_for_runs() -> None:
     assert environment["ANSIBLE_ROLES_PATH"] == "/flag"
 
 
+@pytest.mark.parametrize(("text", "gathered"), [("explicit", False), ("implicit", True), ("", True)])
+def test_facts_are_gathered_unless_that_is_to_be_explicit(text: str, gathered: bool) -> None:
+    assert settings(ANSIBLE_GATHERING=text).gather_facts is gathered
+
+
+@pytest.mark.parametrize(("text", "level"), [("", 0), ("3", 3), ("-1", 0), ("much", 0)])
+def test_the_verbosity_of_the_console_is_a_number_or_nothing(text: str, level: int) -> None:
+    assert settings(ANSIBLE_VERBOSITY=text).console_verbosity == level
+
+
+@pytest.mark.parametrize(("text", "shown"), [("", False), ("T", True), ("0", False), ("yes", False)])
+def test_the_whole_output_is_shown_for_what_go_calls_true(text: str, shown: bool) -> None:
+    assert settings(ANSIBLE_DEBUG_LOGS=text).debug_logs is shown
+
+
+@pytest.mark.parametrize(("text", "place"), [("/var/tmp", "/var/tmp"), ("", "/tmp")])
+def test_the_temporary_directory_is_that_of_the_system_where_none_is_named(text: str, place: str) -> None:
+    assert str(settings(TMPDIR=text).temporary_directory) == place
+
+
+def test_the_kubeconfig_flag_goes_before_the_variable() -> None:
+    assert settings("--kubeconfig=/flag", KUBECONFIG="/env").cluster.kubeconfig == "/flag"
+    assert settings(KUBECONFIG="/env").cluster.kubeconfig == "/env"
+
+
+def test_of_proxy_variables_the_upper_case_goes_first_unless_it_is_empty() -> None:
+    found = settings(HTTPS_PROXY="upper", https_proxy="lower", HTTP_PROXY="", http_proxy=" plain ").cluster
+    assert (found.https_proxy, found.http_proxy, found.no_proxy) == ("upper", "plain", "")
+
+
 def test_logs_are_readable_on_a_terminal_and_json_elsewhere() -> None:
     assert [read([], {}, terminal=terminal).log_encoder for terminal in (True, False)] == ["console", "json"]
 

@@ -12,7 +12,7 @@ import pytest
 from runner.config.watches import Content, Watch
 from runner.control.queue import WorkQueue
 from runner.control.request import Request, Trigger
-from runner.control.sources import OwnerWatch, OwnWrites, Watching, where_to_watch
+from runner.control.sources import OwnerWatch, Watching, where_to_watch
 from runner.kube.listwatch import Change, What
 from runner.objects import GroupVersionKind, ObjectKey, ObjectMeta, OwnerRef, parse_meta
 
@@ -49,8 +49,9 @@ class Scene:
         self.watching = Watching(
             self._reflector,  # type: ignore[arg-type]  # a stand-in with the four members that are used
             self.queue,
-            OwnWrites(lambda uid, version: (uid, version) in self.own, self._settle),
             self.told.append,
+            own_write=lambda uid, version: (uid, version) in self.own,
+            settle=self._settle,
         )
 
     async def entry(self) -> Request:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from yarl import URL
 
+from runner.config.settings import ClusterSettings
 from runner.errors import CredentialsError
 from runner.kube.connection import proxy_for
 
@@ -13,22 +14,22 @@ NAMED = URL("https://api.cluster.example.com:6443")
 
 
 def through(url: URL, no_proxy: str) -> bool:
-    return proxy_for(url, {"HTTPS_PROXY": "http://egress:3128", "NO_PROXY": no_proxy}) is not None
+    return proxy_for(url, ClusterSettings(https_proxy="http://egress:3128", no_proxy=no_proxy)) is not None
 
 
 def test_without_a_variable_there_is_no_proxy() -> None:
-    assert proxy_for(CLUSTER, {}) is None
+    assert proxy_for(CLUSTER, ClusterSettings.read({})) is None
 
 
 def test_each_scheme_has_its_own_proxy_variable_in_either_case() -> None:
-    env = {"HTTPS_PROXY": "http://secure:1", "http_proxy": "http://plain:2"}
+    given = ClusterSettings.read({"HTTPS_PROXY": "http://secure:1", "http_proxy": "http://plain:2"})
 
-    assert proxy_for(CLUSTER, env) == "http://secure:1"
-    assert proxy_for(URL("http://10.96.0.1:80"), env) == "http://plain:2"
+    assert proxy_for(CLUSTER, given) == "http://secure:1"
+    assert proxy_for(URL("http://10.96.0.1:80"), given) == "http://plain:2"
 
 
 def test_a_proxy_without_a_scheme_is_an_http_one() -> None:
-    assert proxy_for(CLUSTER, {"HTTPS_PROXY": "egress:3128"}) == "http://egress:3128"
+    assert proxy_for(CLUSTER, ClusterSettings(https_proxy="egress:3128")) == "http://egress:3128"
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.8.8.8", "[::1]"])
@@ -64,4 +65,4 @@ def test_ranges_of_ipv6_in_no_proxy_are_exempt() -> None:
 
 def test_a_proxy_that_is_no_http_one_is_an_error_that_says_what_to_do() -> None:
     with pytest.raises(CredentialsError, match=r"HTTPS_PROXY names a socks5 proxy.*NO_PROXY"):
-        proxy_for(CLUSTER, {"HTTPS_PROXY": "socks5://egress:1080"})
+        proxy_for(CLUSTER, ClusterSettings(https_proxy="socks5://egress:1080"))

@@ -24,6 +24,10 @@ _KILLED = -9
 _CHUNK = 65536
 
 
+_MARK = b"# run by the module host: "
+_display = Display()
+
+
 class Host:
     """Asks over a socket that all workers of a run share; each answer comes over one of its own."""
 
@@ -97,10 +101,6 @@ def _read(pipes: list[int]) -> tuple[bytes, bytes]:
                     selector.unregister(key.fd)
     stdout, stderr = (bytes(contents[pipe]) for pipe in pipes)
     return stdout, stderr
-
-
-_MARK = b"# run by the module host: "
-_display = Display()
 
 
 @dataclass(frozen=True, slots=True)

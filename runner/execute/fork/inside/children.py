@@ -32,6 +32,12 @@ _LONG_PAUSE = 1000
 """Milliseconds between two looks at what is left for less than so many seconds, and at what was given up."""
 
 
+_KEPT = 8
+"""How many children at most wait for another request."""
+Serve = Callable[[wire.Message, list[int], int], Callable[[], None]]
+"""Serves one request in a child: see `Program.serve`."""
+
+
 @dataclass(slots=True, eq=False)
 class _Left:
     """What one child has left; `since` is of the monotonic clock."""
@@ -106,13 +112,6 @@ def _pause(left: _Left) -> int:
         names = note_left(left.lock, sorted(left.pids))
         print(f"given up: processes of a run cannot be ended: {names}", file=sys.stderr, flush=True)  # noqa: T201
     return next((pause for seconds, pause in _PAUSES if passed < seconds), _LONG_PAUSE)
-
-
-_KEPT = 8
-"""How many children at most wait for another request."""
-
-Serve = Callable[[wire.Message, list[int], int], Callable[[], None]]
-"""Serves one request in a child: see `Program.serve`."""
 
 
 @dataclass(slots=True, eq=False)

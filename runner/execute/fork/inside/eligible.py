@@ -19,6 +19,13 @@ Stat = tuple[str, int, int]
 """A file's path, modification time in ns, and size in bytes, -1 if there is none. JSON makes a list of it."""
 
 
+Build = Callable[[str, zipfile.ZipFile], str]
+"""Writes the payload of the module in this file; returns the module's full name."""
+_RESPAWN = "ansible/module_utils/common/respawn.py"
+_MADE_UP = {"ansible/__init__.py", "ansible/module_utils/__init__.py"}
+_COLLECTIONS = "ansible_collections"
+
+
 def stat(path: str) -> Stat:
     """What a file is like now."""
     try:
@@ -63,14 +70,6 @@ def _file(name: str) -> str | None:
         package = sys.modules.get(name.rpartition(".")[0])
         spec = PathFinder.find_spec(name, getattr(package, "__path__", None))
     return spec.origin if spec else None
-
-
-Build = Callable[[str, zipfile.ZipFile], str]
-"""Writes the payload of the module in this file; returns the module's full name."""
-
-_RESPAWN = "ansible/module_utils/common/respawn.py"
-_MADE_UP = {"ansible/__init__.py", "ansible/module_utils/__init__.py"}
-_COLLECTIONS = "ansible_collections"
 
 
 @dataclass(frozen=True, slots=True)

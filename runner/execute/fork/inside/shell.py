@@ -23,6 +23,15 @@ Result = tuple[int, bytes, bytes]
 """Exit code (negative: the signal), stdout and stderr."""
 
 
+_PATH = r"/[A-Za-z0-9_./-]*"
+_HOME = re.compile(r"/bin/sh -c 'echo ~([a-z_][a-z0-9_-]*)? && sleep 0'")
+_MAKE = re.compile(
+    rf"""/bin/sh -c '\( umask 77 && mkdir -p "` echo ({_PATH}) `"&& mkdir "` echo ({_PATH}) `" """
+    rf"""&& echo ([A-Za-z0-9_.-]+)="` echo ({_PATH}) `" \) && sleep 0'"""
+)
+_REMOVE = re.compile(rf"/bin/sh -c 'rm -f -r ({_PATH}) > /dev/null 2>&1 && sleep 0'")
+
+
 def parse(line: str, environment: dict[str, str]) -> dict[str, str] | None:
     """The environment of the interpreter that this line would start below `environment`.
 
@@ -89,15 +98,6 @@ def as_told_by_shell(code: int) -> tuple[int, bytes]:
         return code, b""
     silent = -code in {signal.SIGINT, signal.SIGPIPE}
     return 128 - code, b"" if silent else f"{signal.strsignal(-code)}\n".encode()
-
-
-_PATH = r"/[A-Za-z0-9_./-]*"
-_HOME = re.compile(r"/bin/sh -c 'echo ~([a-z_][a-z0-9_-]*)? && sleep 0'")
-_MAKE = re.compile(
-    rf"""/bin/sh -c '\( umask 77 && mkdir -p "` echo ({_PATH}) `"&& mkdir "` echo ({_PATH}) `" """
-    rf"""&& echo ([A-Za-z0-9_.-]+)="` echo ({_PATH}) `" \) && sleep 0'"""
-)
-_REMOVE = re.compile(rf"/bin/sh -c 'rm -f -r ({_PATH}) > /dev/null 2>&1 && sleep 0'")
 
 
 def answer(command: str) -> Result | None:

@@ -26,6 +26,32 @@ _MOST_DESCRIPTORS = 16
 _ROOM = socket.CMSG_SPACE(_MOST_DESCRIPTORS * array.array("i").itemsize)
 
 
+ANSIBLE = frozenset(
+    {
+        "ANSIBLE_CACHE_PLUGIN",
+        "ANSIBLE_CACHE_PLUGIN_CONNECTION",
+        "ANSIBLE_CALLBACK_PLUGINS",
+        "ANSIBLE_HOST_KEY_CHECKING",
+        "ANSIBLE_RETRY_FILES_ENABLED",
+        "ANSIBLE_ROLES_PATH",
+        "ANSIBLE_STDOUT_CALLBACK",
+    }
+)
+"""Ansible's own: what was read from them is read again in every run."""
+OTHERS = frozenset(
+    {
+        "AWX_ISOLATED_DATA_DIR",
+        "K8S_AUTH_KUBECONFIG",
+        "KUBECONFIG",
+        "ORIGINAL_STDOUT_CALLBACK",
+        "RUNNER_OMIT_EVENTS",
+        "RUNNER_ONLY_FAILED_EVENTS",
+        "TMPDIR",
+    }
+)
+"""Those that nothing reads when it is imported."""
+
+
 def send(connection: socket.socket, message: Message, descriptors: Sequence[int] = ()) -> None:
     """Send one message. The descriptors stay open here. Raises OSError."""
     data = json.dumps(message).encode()
@@ -87,30 +113,3 @@ def close(descriptors: Iterable[int]) -> None:
     """Close each of them."""
     for descriptor in descriptors:
         os.close(descriptor)
-
-
-ANSIBLE = frozenset(
-    {
-        "ANSIBLE_CACHE_PLUGIN",
-        "ANSIBLE_CACHE_PLUGIN_CONNECTION",
-        "ANSIBLE_CALLBACK_PLUGINS",
-        "ANSIBLE_HOST_KEY_CHECKING",
-        "ANSIBLE_RETRY_FILES_ENABLED",
-        "ANSIBLE_ROLES_PATH",
-        "ANSIBLE_STDOUT_CALLBACK",
-    }
-)
-"""Ansible's own: what was read from them is read again in every run."""
-
-OTHERS = frozenset(
-    {
-        "AWX_ISOLATED_DATA_DIR",
-        "K8S_AUTH_KUBECONFIG",
-        "KUBECONFIG",
-        "ORIGINAL_STDOUT_CALLBACK",
-        "RUNNER_OMIT_EVENTS",
-        "RUNNER_ONLY_FAILED_EVENTS",
-        "TMPDIR",
-    }
-)
-"""Those that nothing reads when it is imported."""
