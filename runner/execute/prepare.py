@@ -26,7 +26,7 @@ from runner.errors import RunError
 from runner.execute import artifacts, inputs
 from runner.execute.console import Console
 from runner.execute.run import Ending, Run
-from runner.execute.rundir import DISCOVERY, RunDirectory, write_private
+from runner.execute.rundir import DISCOVERY, RunDirectory
 
 _STATUS = {Ending.CANCELLED: "canceled", Ending.DEADLINE: "timeout"}
 _log = structlog.get_logger(__name__)
@@ -144,7 +144,7 @@ class Discovery:
         """
         with suppress(OSError, KeyError, IndexError, TypeError, yaml.YAMLError):
             if not self._of_this_operator(temporary) and self._content:
-                write_private(temporary / file_name(_server(kubeconfig)), self._content)
+                (temporary / file_name(_server(kubeconfig))).write_text(self._content, encoding="utf-8")
 
     def _of_this_operator(self, temporary: Path) -> bool:
         found = False
