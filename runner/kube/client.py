@@ -17,7 +17,7 @@ from runner.config.settings import NOTHING_GIVEN, ClusterSettings
 from runner.errors import ApiError, NestedError, UnreachableError
 from runner.kube.answers import decoded, error_of, shallow, too_deep
 from runner.kube.clock import REAL, Backoff, Clock
-from runner.kube.connection import Access, Pass, Resolver
+from runner.kube.connection import Connection, Endpoint, Resolver
 from runner.kube.credentials import Login, find_login
 from runner.kube.sockets import Fence, Sockets, connected
 from runner.objects import LEVELS
@@ -77,10 +77,10 @@ class Client:
     """Talks to one API server as one account. Every call raises LeadershipLostError once its fence is shut."""
 
     def __init__(
-        self, session: aiohttp.ClientSession, access: Access, base: URL, clock: Clock, fence: Fence
+        self, session: aiohttp.ClientSession, connection: Connection, base: URL, clock: Clock, fence: Fence
     ) -> None:
         self._session = session
-        self._access = access
+        self._connection = connection
         self._base = base
         self._clock = clock
         self._fence = fence
@@ -99,13 +99,13 @@ class Client:
         fence = fence or Fence()
         if login is None:
             login = await asyncio.to_thread(find_login, cluster)
-        access = Access(login, clock, cluster)
-        base = (await access.current()).url
+        connection = Connection(login, clock, cluster)
+        base = (await connection.current()).url
         # No limit: each watch and each stream of the proxy holds a connection for as long as it lasts.
         sockets = Sockets(fence)
         connector = aiohttp.TCPConnector(limit=0, socket_factory=sockets.make, resolver=Resolver())
         session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
-        client = cls(session, access, base, clock, fence)
+        client = cls(session, connection, base, clock, fence)
         client._sockets = sockets
         return client
 
@@ -120,7 +120,7 @@ class Client:
 
     async def auth_headers(self) -> dict[str, str]:
         """The header that logs in, if any; secret. A token that rotates is read again when it is due."""
-        return dict((await self._access.current()).headers)
+        return dict((await self._connection.current()).headers)
 
     async def request(self, method: str, path: str, **options: Unpack[Options]) -> Json:
         """The decoded JSON of the answer.
@@ -198,27 +198,27 @@ class Client:
 
     @asynccontextmanager
     async def _send(self, call: _Call) -> AsyncIterator[aiohttp.ClientResponse]:
-        access = await self._access.current()
-        answer = await self._answer(call, access)
+        endpoint = await self._connection.current()
+        answer = await self._answer(call, endpoint)
         repeatable = call.data is None or isinstance(call.data, bytes)
-        if answer.status == 401 and repeatable and await self._access.refused(access):
+        if answer.status == 401 and repeatable and await self._connection.refused(endpoint):
             answer.release()
-            answer = await self._answer(call, await self._access.current())
+            answer = await self._answer(call, await self._connection.current())
         async with answer:
             yield answer
 
-    async def _answer(self, call: _Call, access: Pass) -> aiohttp.ClientResponse:
+    async def _answer(self, call: _Call, endpoint: Endpoint) -> aiohttp.ClientResponse:
         self._fence.check()
         try:
             return await self._session.request(
                 call.method,
                 call.url,
-                headers=_headers(call.headers, access.headers),
+                headers=_headers(call.headers, endpoint.headers),
                 data=call.data,
                 timeout=call.timeout,
-                ssl=access.tls or True,
-                server_hostname=access.server_name,
-                proxy=access.proxy,
+                ssl=endpoint.tls or True,
+                server_hostname=endpoint.server_name,
+                proxy=endpoint.proxy,
                 allow_redirects=False,
                 auto_decompress=not call.raw,
                 skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type") if call.raw else (),
@@ -226,7 +226,7 @@ class Client:
         except NO_ANSWER as error:
             self._fence.check()
             if isinstance(error, aiohttp.ClientSSLError):
-                await self._access.refused(access)  # perhaps the server's CA was changed
+                await self._connection.refused(endpoint)  # perhaps the server's CA was changed
             raise unreachable(error, self._base) from None
 
     async def dial(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -234,16 +234,16 @@ class Client:
 
         Raises UnreachableError.
         """
-        access = await self._access.current()
+        endpoint = await self._connection.current()
         self._fence.check()
-        if access.proxy:
+        if endpoint.proxy:
             raise UnreachableError("upgraded connections (exec, attach, port-forward) cannot pass a proxy")
-        name = (access.server_name or self._base.host) if access.tls else None
+        name = (endpoint.server_name or self._base.host) if endpoint.tls else None
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 return await asyncio.open_connection(
                     sock=await connected(self._base.host or "", self._base.port or 0, self._fence),
-                    ssl=access.tls,
+                    ssl=endpoint.tls,
                     server_hostname=name,
                 )
         except (OSError, TimeoutError) as error:

@@ -136,7 +136,7 @@ def _matches(entry: str, host: str, port: int | None) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Pass:
+class Endpoint:
     """What one request needs to get in. `headers` holds secrets."""
 
     url: URL
@@ -146,8 +146,8 @@ class Pass:
     proxy: str | None = field(repr=False)
 
 
-class Access:
-    """Hands out the current `Pass`."""
+class Connection:
+    """Hands out the current `Endpoint`."""
 
     def __init__(self, login: Login, clock: Clock = REAL, cluster: ClusterSettings = NOTHING_GIVEN) -> None:
         self._login = login
@@ -156,27 +156,27 @@ class Access:
         self._under_way = threading.BoundedSemaphore(AT_ONCE)
         self._reading: asyncio.Task[None] | None = None
         self._credentials: Credentials | None = None
-        self._pass: Pass | None = None
+        self._endpoint: Endpoint | None = None
         self._doubted = False
         self._tried_at = 0.0
         self._fresh_until = 0.0
         self._good_until = 0.0
 
-    async def current(self) -> Pass:
-        """The pass to use now. Raises CredentialsError only if there never was one that worked."""
+    async def current(self) -> Endpoint:
+        """The endpoint to use now. Raises CredentialsError only if there never was one that worked."""
         now = self._clock.now()
-        if self._pass is None or (now >= self._fresh_until and self._may_read()):
-            known_bad = self._pass is None or now >= self._good_until
+        if self._endpoint is None or (now >= self._fresh_until and self._may_read()):
+            known_bad = self._endpoint is None or now >= self._good_until
             await self._read_again(None if known_bad else GRACE)
-        assert self._pass is not None  # noqa: S101  (for the type checker: the reading sets it or raises)
-        return self._pass
+        assert self._endpoint is not None  # noqa: S101  (for the type checker: the reading sets it or raises)
+        return self._endpoint
 
-    async def refused(self, used: Pass) -> bool:
-        """Whether there is another pass to try than the one that was refused."""
-        if self._pass is used and self._may_read():
+    async def refused(self, used: Endpoint) -> bool:
+        """Whether there is another endpoint to try than the one that was refused."""
+        if self._endpoint is used and self._may_read():
             self._doubted = True
             await self._read_again(None)
-        return self._pass is not None and self._pass is not used
+        return self._endpoint is not None and self._endpoint is not used
 
     def _may_read(self) -> bool:
         busy = self._reading is not None and not self._reading.done()
@@ -198,22 +198,22 @@ class Access:
                 credentials, found = await in_own_thread(self._look)
         except (CredentialsError, OSError) as error:  # TimeoutError is an OSError
             text = str(error) or f"they could not be read within {READ_SECONDS:g} s: does a disk or a plugin hang?"
-            if self._pass is None:
+            if self._endpoint is None:
                 raise CredentialsError(text) from None
             log.warning("credentials could not be read again, the old ones stay in use", error=text)
             return
-        self._pass, self._credentials, self._doubted = found, credentials, False
+        self._endpoint, self._credentials, self._doubted = found, credentials, False
         self._fresh_until = self._tried_at + credentials.fresh_for
         self._good_until = self._tried_at + credentials.good_for
 
-    def _look(self) -> tuple[Credentials, Pass]:
+    def _look(self) -> tuple[Credentials, Endpoint]:
         """In a thread, as all of it may read files. Raises CredentialsError, OSError."""
         if not self._under_way.acquire(blocking=False):
             raise CredentialsError(f"{AT_ONCE} earlier attempts to read them still hang: does a disk or a plugin?")
         try:
             found = self._login()
-            unchanged = None if self._changed(found) else self._pass
-            return found, unchanged or _pass(found, self._cluster)
+            unchanged = None if self._changed(found) else self._endpoint
+            return found, unchanged or _endpoint(found, self._cluster)
         finally:
             self._under_way.release()
 
@@ -225,12 +225,12 @@ class Access:
         return self._doubted and bool(info.ca_path or info.certificate_path)
 
 
-def _pass(found: Credentials, cluster: ClusterSettings) -> Pass:
+def _endpoint(found: Credentials, cluster: ClusterSettings) -> Endpoint:
     info = found.info
     url = URL(info.server)
     if url.scheme not in ("http", "https") or not url.host:
         raise CredentialsError(f"the API server's address {info.server!r} must begin with https:// or http://")
-    return Pass(
+    return Endpoint(
         url=url,
         headers=info.as_http_headers(),
         tls=_tls(found) if url.scheme == "https" else None,

@@ -14,7 +14,7 @@ from runner.config.settings import ClusterSettings
 from runner.errors import CredentialsError
 from runner.kube import connection
 from runner.kube.client import Client
-from runner.kube.connection import Access
+from runner.kube.connection import Connection
 from runner.kube.credentials import ROTATION, Credentials, find_login
 from tests.fixtures.apiserver import ApiServer, Reply, serving
 from tests.fixtures.clock import FakeClock
@@ -75,7 +75,7 @@ async def blocked_executor() -> AsyncIterator[None]:
     await asyncio.gather(*waiting)
 
 
-def token(found: connection.Pass) -> str:
+def token(found: connection.Endpoint) -> str:
     return found.headers["Authorization"].removeprefix("Bearer ")
 
 
@@ -83,7 +83,7 @@ def token(found: connection.Pass) -> str:
 async def test_a_token_is_read_again_though_every_thread_for_disk_work_is_stuck(
     disk: Disk, time: FakeClock
 ) -> None:
-    held = Access(disk.read, time.clock())
+    held = Connection(disk.read, time.clock())
     async with asyncio.timeout(10):
         assert token(await held.current()) == "t1"
         time.advance(ROTATION)
@@ -109,7 +109,7 @@ async def test_requests_go_on_with_the_old_token_while_reading_is_stuck(
     disk: Disk, time: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "GRACE", 0.01)
-    held = Access(disk.read, time.clock())
+    held = Connection(disk.read, time.clock())
     await held.current()
     disk.stuck.set()
     time.advance(ROTATION)
@@ -122,7 +122,7 @@ async def test_credentials_whose_reading_was_stuck_are_used_when_they_come_back(
     disk: Disk, time: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "GRACE", 0.01)
-    held = Access(disk.read, time.clock())
+    held = Connection(disk.read, time.clock())
     await held.current()
     disk.stuck.set()
     time.advance(ROTATION)
@@ -135,7 +135,7 @@ async def test_credentials_whose_reading_was_stuck_are_used_when_they_come_back(
 
 async def test_a_token_that_is_known_to_have_expired_is_waited_for(tmp_path: Path, time: FakeClock) -> None:
     disk = Disk(tmp_path, good_for=ROTATION)
-    held = Access(disk.read, time.clock())
+    held = Connection(disk.read, time.clock())
     await held.current()
     disk.stuck.set()
     time.advance(ROTATION)
@@ -151,14 +151,14 @@ async def test_a_reading_that_takes_too_long_is_given_up(
     monkeypatch.setattr(connection, "READ_SECONDS", 0.01)
     disk.stuck.set()
     with pytest.raises(CredentialsError, match=r"within 0\.01 s"):
-        await Access(disk.read, time.clock()).current()
+        await Connection(disk.read, time.clock()).current()
 
 
 async def test_readings_that_never_come_back_do_not_pile_up(
     disk: Disk, time: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "READ_SECONDS", 0.01)
-    held = Access(disk.read, time.clock())
+    held = Connection(disk.read, time.clock())
     disk.stuck.set()
     for _ in range(10):
         with pytest.raises(CredentialsError):
@@ -175,7 +175,7 @@ async def test_a_reading_that_failed_is_tried_again_soon(time: FakeClock, tmp_pa
             raise CredentialsError("not now")
         return disk.read()
 
-    held = Access(login, time.clock())
+    held = Connection(login, time.clock())
     await held.current()
     time.advance(3600)
     failing[0] = True
@@ -187,7 +187,7 @@ async def test_a_reading_that_failed_is_tried_again_soon(time: FakeClock, tmp_pa
 
 async def test_who_stops_waiting_does_not_stop_the_others(disk: Disk, time: FakeClock) -> None:
     disk.stuck.set()
-    held = Access(disk.read, time.clock())
+    held = Connection(disk.read, time.clock())
     first, second = (asyncio.create_task(held.current()) for _ in range(2))
     await until(lambda: disk.begun == 1)
     first.cancel()
