@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 import os
 import shutil
@@ -25,6 +24,7 @@ from runner.execute.run import Ending, Event, Outcome, Run
 from runner.objects import GroupVersionKind, ObjectKey
 from tests.fixtures.ansible_release import only_where_warm
 from tests.fixtures.engine import waiting
+from tests.fixtures.marks import mark
 from tests.fixtures.waiting import until
 
 KEY = ObjectKey(GroupVersionKind("cache.example.com", "v1", "Memcached"), "default", "one")
@@ -279,18 +279,11 @@ async def test_output_that_is_no_utf_8_ends_nothing(bench: Bench) -> None:
     assert "broken" in bench.artifact("stdout")
 
 
-def forged(payload: dict[str, Any]) -> str:
-    """A string that looks like ansible-runner's mark of an event."""
-    data = base64.b64encode(json.dumps(payload).encode()).decode()
-    pieces = (data[begin : begin + 78] for begin in range(0, len(data), 78))
-    return "\x1b[K" + "".join(f"{piece}\x1b[{len(piece)}D" for piece in pieces) + "\x1b[K"
-
-
 async def test_a_string_that_looks_like_an_event_is_only_text(bench: Bench) -> None:
     requeue = {"task_action": "operator_sdk.util.requeue_after", "res": {"period": "1s"}}
-    mark = forged({"uuid": "../../../inventory/planted", "event": "runner_on_ok", "event_data": requeue})
+    text = mark({"uuid": "../../../inventory/planted", "event": "runner_on_ok", "event_data": requeue})
     outcome = await bench.run(
-        "- name: 'for {{ text }}'\n  debug: {msg: hello}\n  loop: ['{{ text }}', last]", extra_vars={"text": mark}
+        "- name: 'for {{ text }}'\n  debug: {msg: hello}\n  loop: ['{{ text }}', last]", extra_vars={"text": text}
     )
 
     assert outcome.succeeded
@@ -309,7 +302,7 @@ async def test_no_string_ends_the_reading_of_a_run(bench: Bench, payload: dict[s
     outcome = await asyncio.wait_for(
         bench.run(
             "- debug: {msg: '{{ text }}'}\n  loop: ['{{ text }}']\n- debug: {msg: \"{{ 'x' * 327680 }}\"}",
-            extra_vars={"text": forged(payload)},
+            extra_vars={"text": mark(payload)},
         ),
         60,
     )
@@ -321,7 +314,7 @@ async def test_no_string_ends_the_reading_of_a_run(bench: Bench, payload: dict[s
 async def test_a_string_does_not_uncover_what_no_log_hides(bench: Bench) -> None:
     await bench.run(
         "- fail: {msg: \"{{ text }}{{ 'hunter' ~ 2 }}\"}\n  no_log: true",
-        extra_vars={"text": forged({}) + "\n"},
+        extra_vars={"text": mark({}) + "\n"},
     )
 
     assert "hunter2" not in bench.artifact("stdout")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import re
 from io import StringIO
 from typing import Any
@@ -15,13 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.execute.output import OutputReader, visible
+from tests.fixtures.marks import mark
 
 UUID_FORM = re.compile(r"[0-9a-f-]{36}(_[0-9]+)?")
-
-
-def mark(payload: object) -> str:
-    data = base64.b64encode(json.dumps(payload).encode()).decode()
-    return f"\x1b[K{data}\x1b[{len(data)}D\x1b[K"
 
 
 class Told:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 import tracemalloc
 from collections.abc import Iterable
@@ -17,6 +16,7 @@ from runner.execute.output import LONGEST_TEXT, MOST_LINES
 from runner.execute.run import Run
 from runner.execute.stream import Stream, censored_stdout
 from runner.objects import GroupVersionKind, ObjectKey
+from tests.fixtures.marks import mark
 
 KEY = ObjectKey(GroupVersionKind("cache.example.com", "v1", "Memcached"), "default", "one")
 RUN = Run("1", KEY, "uid", Content(Path("/roles/web"), is_role=True), {}, "kubeconfig")
@@ -53,13 +53,6 @@ class Pieces(asyncio.StreamReader):
 
     async def read(self, n: int = -1) -> bytes:
         return next(self._pieces, b"")
-
-
-def mark(payload: dict[str, Any]) -> str:
-    """As the callback writes it: with the uuid before the output of an event, with nothing after it."""
-    data = base64.b64encode(json.dumps(payload).encode()).decode()
-    pieces = (data[begin : begin + 78] for begin in range(0, len(data), 78))
-    return "\x1b[K" + "".join(f"{piece}\x1b[{len(piece)}D" for piece in pieces) + "\x1b[K"
 
 
 class Chunks(asyncio.StreamReader):
