@@ -29,6 +29,7 @@ from runner.execute.run import Ending, Run
 from runner.execute.rundir import DISCOVERY, RunDirectory
 
 _STATUS = {Ending.CANCELLED: "canceled", Ending.DEADLINE: "timeout"}
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _log = structlog.get_logger(__name__)
 
 
@@ -172,7 +173,8 @@ def file_name(server: str) -> str:
 
 
 def _server(kubeconfig: str) -> str:
-    return str(yaml.safe_load(kubeconfig)["clusters"][0]["cluster"]["server"])
+    loaded = yaml.load(kubeconfig, Loader=_Loader)  # noqa: S506  (safe, in C: a tenth of the time of the other)
+    return str(loaded["clusters"][0]["cluster"]["server"])
 
 
 def _user() -> str:
