@@ -16,6 +16,10 @@ VALUE_LIMIT = 512
 LEVELS = 128
 """How deep an object may be nested: Ansible begins to fail at about 150, Python's JSON decoder at 1,000."""
 
+PRIMARY = "operator-sdk/primary-resource"
+PRIMARY_TYPE = "operator-sdk/primary-resource-type"
+"""Annotations that name the owner where no owner reference can: `namespace/name` and `Kind.group`."""
+
 LONGEST_NAME = 253
 """Bytes of an object's name."""
 

@@ -17,10 +17,7 @@ from runner.control.queue import WorkQueue
 from runner.control.request import Trigger
 from runner.kube.listwatch import Change
 from runner.kube.reflector import Reflector
-from runner.objects import GroupVersionKind, ObjectKey, ObjectMeta, is_name
-
-PRIMARY = "operator-sdk/primary-resource"
-PRIMARY_TYPE = "operator-sdk/primary-resource-type"
+from runner.objects import PRIMARY, PRIMARY_TYPE, GroupVersionKind, ObjectKey, ObjectMeta, is_name
 
 OwnWrite = Callable[[str, str], bool]
 """(uid, resourceVersion): did a run write this version of the object? An empty version asks for a deletion."""

@@ -16,12 +16,10 @@ import yaml
 
 from runner.errors import BodyError
 from runner.kube.discovery import Resource
-from runner.objects import GroupVersionKind, Owner
+from runner.objects import PRIMARY, PRIMARY_TYPE, GroupVersionKind, Owner
 from runner.serve import protobuf
 from runner.serve.forward import Target
 
-PRIMARY = "operator-sdk/primary-resource"
-PRIMARY_TYPE = "operator-sdk/primary-resource-type"
 MARKERS = (b'"ownerReferences"', f'"{PRIMARY_TYPE}"'.encode())
 JSON_TYPES = frozenset({"", "application/json"})
 """The API server takes a body without a content type for JSON."""

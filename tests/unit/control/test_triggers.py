@@ -10,9 +10,9 @@ import pytest
 
 from runner.config.watches import Content, Finalizer, Requirement, Selector, Watch
 from runner.control.request import Priority, Trigger
-from runner.control.sources import PRIMARY, PRIMARY_TYPE, OwnerWatch, of_dependent, of_resource
+from runner.control.sources import OwnerWatch, of_dependent, of_resource
 from runner.kube.listwatch import Change, What
-from runner.objects import GroupVersionKind, ObjectKey, ObjectMeta, OwnerRef
+from runner.objects import PRIMARY, PRIMARY_TYPE, GroupVersionKind, ObjectKey, ObjectMeta, OwnerRef
 
 APPLE = GroupVersionKind("fruit.example.com", "v1", "Apple")
 DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")

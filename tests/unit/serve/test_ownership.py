@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.errors import BodyError
-from runner.objects import GroupVersionKind, Owner
+from runner.objects import PRIMARY, GroupVersionKind, Owner
 from runner.serve import ownership, protobuf
 from runner.serve.forward import Target, parse_target
 from runner.serve.ownership import Mechanism, injected
@@ -98,7 +98,7 @@ def test_an_owner_that_is_there_already_is_not_doubled() -> None:
     ],
 )
 def test_annotations_of_the_owner_are_overwritten_and_others_stay(owner: Owner, where: str, kind: str) -> None:
-    body = {"metadata": {"annotations": {"a": "b", ownership.PRIMARY: "old"}}}
+    body = {"metadata": {"annotations": {"a": "b", PRIMARY: "old"}}}
     named = ownership.inject(body, owner, Mechanism.ANNOTATION)
     assert named["metadata"]["annotations"] == {
         "a": "b",
@@ -219,7 +219,7 @@ def test_any_body_is_given_its_owner_or_left_alone_or_refused(raw: bytes, conten
     if made is not None and made.content_type == "application/json":
         meta = json.loads(made.body)["metadata"]
         owners = [ref["uid"] for ref in meta.get("ownerReferences", ()) if "uid" in ref]
-        assert NAMESPACED.uid in owners or ownership.PRIMARY in meta["annotations"]
+        assert NAMESPACED.uid in owners or PRIMARY in meta["annotations"]
 
 
 @given(JSON)
