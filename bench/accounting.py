@@ -35,13 +35,22 @@ def cpu_seconds(root: int) -> float:
 
 def memory(root: int) -> int:
     """Proportional set size of all of them together, in bytes: pages that are shared count once."""
-    total = 0
-    for pid in tree(root):
-        with suppress(OSError):
-            for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-                if line.startswith("Pss:"):
-                    total += int(line.split()[1]) * 1024
-    return total
+    return sum(memory_alone(pid) for pid in tree(root))
+
+
+def memory_alone(pid: int) -> int:
+    """Proportional set size of one process, in bytes; 0 when it is gone."""
+    with suppress(OSError):
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+def cpu_seconds_alone(pid: int) -> float:
+    """CPU that one process has used, without its children. Raises OSError when it is gone."""
+    fields = _fields(pid)
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _fields(pid: int) -> list[str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from bench import accounting
 from bench.observer import wait_for
 from runner.errors import DevError
 
@@ -106,15 +107,11 @@ class OperatorProcess:
 
     def cpu_seconds(self) -> float:
         """CPU the operator process itself has used, without the runs."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return accounting.cpu_seconds_alone(self.pid)
 
     def memory(self) -> int:
         """Proportional set size of the operator process itself, in bytes."""
-        for line in Path(f"/proc/{self.pid}/smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss:"):
-                return int(line.split()[1]) * 1024
-        raise DevError(f"the kernel does not say how much memory process {self.pid} has")
+        return accounting.memory_alone(self.pid)
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from runner.control.request import Kind, Priority, Request, Trigger, Waiting
-from runner.control.timers import LONGEST, Agenda, Backoff, Clock
+from runner.control.timers import LONGEST, Agenda, Backoffs, Clock
 from runner.objects import GroupVersionKind, ObjectKey
 
 __all__ = ["Depth", "Priority", "Request", "Trigger", "WorkQueue"]
@@ -44,12 +44,12 @@ class WorkQueue:
         *,
         total: int,
         caps: Mapping[GroupVersionKind, int] | None = None,
-        backoff: Backoff | None = None,
+        backoffs: Backoffs | None = None,
     ) -> None:
         self._clock = clock
         self._total = total
         self._caps = dict(caps or {})
-        self._backoff = Backoff() if backoff is None else backoff
+        self._backoffs = Backoffs() if backoffs is None else backoffs
         self._kinds: dict[GroupVersionKind, Kind] = {}
         self._waiting: dict[ObjectKey, Waiting] = {}
         self._active: set[ObjectKey] = set()
@@ -103,20 +103,20 @@ class WorkQueue:
 
     def retry(self, key: ObjectKey, generation: int, *, limit: float = LONGEST) -> float:
         """Add `key` after its next backoff, at most about `limit` seconds; returns the delay."""
-        delay = self._backoff.next(key, generation, limit=limit)
+        delay = self._backoffs.next(key, generation, limit=limit)
         self.add(key, Trigger.RETRY, after=delay)
         return delay
 
     def succeeded(self, key: ObjectKey) -> None:
         """Start the backoff of `key` from the beginning."""
-        self._backoff.reset(key)
+        self._backoffs.reset(key)
 
     def drop(self, key: ObjectKey) -> None:
         """Forget timers and backoff of an object that is gone.
 
         What is due stays: it may be about an object of the same name that was created since.
         """
-        self._backoff.reset(key)
+        self._backoffs.reset(key)
         waiting = self._waiting.get(key)
         if waiting is not None and waiting.due > self._clock.time():
             self._agenda.remove(key)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import heapq
-import random
 from collections.abc import Callable
 from itertools import count
 from typing import Protocol
 
+from runner.kube.clock import REAL, Backoff
+from runner.kube.clock import Clock as Patience
 from runner.objects import ObjectKey
 
 _SMALL = 64  # a heap this short is never worth rebuilding
 
-
 FIRST = 0.005
 LONGEST = 6 * 3600.0
-JITTER = 0.2
+"""Seconds: the backoff after a first failure, and after many."""
 
 
 class Handle(Protocol):
@@ -92,12 +92,12 @@ class Agenda:
         self._arm()
 
 
-class Backoff:
-    """Counts the failures in a row of each key. Delays are in seconds, each ±20 %."""
+class Backoffs:
+    """The backoff of each key that failed last, from `FIRST` to `LONGEST` seconds."""
 
-    def __init__(self, *, randomness: Callable[[], float] = random.random) -> None:
-        self._random = randomness
-        self._failures: dict[ObjectKey, tuple[int, int]] = {}
+    def __init__(self, clock: Patience = REAL) -> None:
+        self._clock = clock
+        self._failing: dict[ObjectKey, tuple[int, Backoff]] = {}
 
     def next(self, key: ObjectKey, generation: int, *, limit: float = LONGEST) -> float:
         """Count one more failure and say how long to wait; a new generation starts from the beginning.
@@ -105,16 +105,15 @@ class Backoff:
         A generation of 0 is unknown. What reaches `limit` counts no further, so that transient failures do not
         make the object itself wait for hours.
         """
-        seen, failures = self._failures.get(key, (generation, 0))
+        seen, backoff = self._failing.get(key) or (generation, Backoff(FIRST, LONGEST, self._clock))
         if generation and seen and seen != generation:
-            failures = 0
-        delay = FIRST * 2.0**failures
-        self._failures[key] = (generation or seen, failures + 1 if delay < limit else failures)
-        return min(limit, delay) * (1 + JITTER * (2 * self._random() - 1))
+            backoff.reset()
+        self._failing[key] = (generation or seen, backoff)
+        return backoff.next(limit)
 
     def reset(self, key: ObjectKey) -> None:
-        self._failures.pop(key, None)
+        self._failing.pop(key, None)
 
     def __len__(self) -> int:
         """How many keys are failing."""
-        return len(self._failures)
+        return len(self._failing)

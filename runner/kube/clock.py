@@ -40,11 +40,15 @@ class Backoff:
         self._clock = clock
         self.failures = 0
 
-    def next(self) -> float:
-        """Seconds to wait now; never less than `least`, never more than `most`."""
-        high = min(self._most, self._least * 2.0 ** min(self.failures, 32))
-        self.failures += 1
-        return max(self._least, high * self._clock.uniform(0.5, 1.0))
+    def next(self, limit: float | None = None) -> float:
+        """Seconds to wait now; never less than `least`, never more than `most`, nor than this time's `limit`.
+
+        What reaches `limit` is not counted.
+        """
+        high = self._least * 2.0 ** min(self.failures, 64)
+        if limit is None or high < limit:
+            self.failures += 1
+        return max(self._least, min(high, self._most, limit or self._most) * self._clock.uniform(0.5, 1.0))
 
     def reset(self) -> None:
         self.failures = 0

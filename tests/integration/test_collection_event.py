@@ -58,7 +58,7 @@ def test_an_event_is_written_with_what_is_known_of_its_object(answers: dict[str,
     assert (event["count"], event["firstTimestamp"]) == (1, event["lastTimestamp"])
 
 
-def test_the_same_reason_is_counted(answers: dict[str, Result]) -> None:
+def test_an_event_with_the_same_reason_is_counted(answers: dict[str, Result]) -> None:
     event = answers["again"]["result"]
     assert (answers["again"]["changed"], event["count"]) == (True, 2)
     assert event["firstTimestamp"] == answers["first"]["result"]["firstTimestamp"]
@@ -66,7 +66,7 @@ def test_the_same_reason_is_counted(answers: dict[str, Result]) -> None:
     assert event["reportingComponent"] == "tester"
 
 
-def test_another_reason_starts_anew(answers: dict[str, Result]) -> None:
+def test_an_event_with_another_reason_is_a_new_one(answers: dict[str, Result]) -> None:
     event = answers["another reason"]["result"]
     assert (event["count"], event["firstTimestamp"], event["type"]) == (1, event["lastTimestamp"], "Warning")
 

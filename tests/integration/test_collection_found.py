@@ -43,30 +43,30 @@ def found(home: Path, **environment: str) -> Path:
     return Path(documented[MODULE]["doc"]["filename"])
 
 
-def test_without_any_configuration_it_is_the_bundled_one(tmp_path: Path) -> None:
+def test_without_any_configuration_the_bundled_collection_is_found(tmp_path: Path) -> None:
     assert found(tmp_path).is_relative_to(COLLECTIONS)
 
 
-def test_paths_of_other_collections_do_not_hide_the_bundled_one(tmp_path: Path) -> None:
+def test_paths_of_other_collections_do_not_hide_the_bundled_collection(tmp_path: Path) -> None:
     assert found(tmp_path, ANSIBLE_COLLECTIONS_PATH=str(tmp_path)).is_relative_to(COLLECTIONS)
 
 
-def test_one_in_ansibles_default_directories_wins(own: Path, tmp_path: Path) -> None:
+def test_a_collection_in_ansibles_default_directories_wins(own: Path, tmp_path: Path) -> None:
     (tmp_path / ".ansible").mkdir()
     (tmp_path / ".ansible/collections").symlink_to(own)
     assert found(tmp_path).resolve().is_relative_to(own)
 
 
-def test_one_in_the_configured_paths_wins(own: Path, tmp_path: Path) -> None:
+def test_a_collection_in_the_configured_paths_wins(own: Path, tmp_path: Path) -> None:
     assert found(tmp_path, ANSIBLE_COLLECTIONS_PATH=str(own)).is_relative_to(own)
 
 
-def test_one_where_ansible_cfg_says_wins(own: Path, tmp_path: Path) -> None:
+def test_a_collection_where_ansible_cfg_says_wins(own: Path, tmp_path: Path) -> None:
     (tmp_path / "ansible.cfg").write_text(f"[defaults]\ncollections_path = {own}\n")
     assert found(tmp_path, ANSIBLE_CONFIG=str(tmp_path / "ansible.cfg")).is_relative_to(own)
 
 
-def test_one_on_pythons_path_wins(own: Path, tmp_path: Path) -> None:
+def test_a_collection_on_pythons_path_wins(own: Path, tmp_path: Path) -> None:
     assert found(tmp_path, PYTHONPATH=str(own)).is_relative_to(own)
 
 

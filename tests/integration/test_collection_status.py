@@ -94,7 +94,9 @@ def test_keys_are_merged_and_maps_in_depth(answers: dict[str, Result]) -> None:
         "replace by the same",
     ],
 )
-def test_what_is_there_is_no_change_and_is_returned(answers: dict[str, Result], task: str) -> None:
+def test_a_status_that_is_there_already_is_no_change_and_is_returned(
+    answers: dict[str, Result], task: str
+) -> None:
     assert (answers[task]["changed"], answers[task].get("failed", False)) == (False, False)
     assert answers[task]["result"]["metadata"]["uid"]
 
@@ -114,7 +116,7 @@ def test_conditions_are_merged_by_type(answers: dict[str, Result]) -> None:
     assert status(answers["the condition changed"])["map"] == {"a": 1, "b": 2, "c": 3}
 
 
-def test_replacing_leaves_nothing_else_and_answers_a_list(answers: dict[str, Result]) -> None:
+def test_a_replaced_status_holds_nothing_else(answers: dict[str, Result]) -> None:
     (replaced,) = answers["replace"]["result"]
     assert (answers["replace"]["changed"], replaced["status"]) == (True, {"only": 1})
     (emptied,) = answers["replace by nothing"]["result"]
@@ -139,7 +141,7 @@ def test_replacing_leaves_nothing_else_and_answers_a_list(answers: dict[str, Res
         ("conditions twice", "You cannot specify conditions in both the 'status' and 'conditions' parameters"),
     ],
 )
-def test_a_mistake_is_said(answers: dict[str, Result], task: str, message: str) -> None:
+def test_a_mistake_in_the_options_is_said(answers: dict[str, Result], task: str, message: str) -> None:
     assert (answers[task]["failed"], answers[task]["msg"]) == (True, message)
 
 

@@ -70,7 +70,7 @@ async def test_a_run_can_be_cancelled_though_a_zygote_does_not_answer(warm: Warm
     assert not (warm.directory / "ran").exists()
 
 
-async def test_nor_does_a_zygote_that_hangs_while_it_starts_keep_a_deadline_from_coming(tmp_path: Path) -> None:
+async def test_a_deadline_comes_though_a_zygote_hangs_while_it_starts(tmp_path: Path) -> None:
     warm = Warm(tmp_path)
     run = asyncio.create_task(warm.run("- ping:", deadline=1.5))
     await until(lambda: zygotes_of(os.getpid()))
@@ -90,9 +90,7 @@ def zygotes_of(parent: int) -> list[int]:
 
 
 @pytest.mark.parametrize("zygote", ZYGOTES)
-async def test_one_that_does_not_answer_is_killed_and_replaced_and_the_run_is_done_once(
-    warm: Warm, zygote: str
-) -> None:
+async def test_a_zygote_that_does_not_answer_is_replaced_and_the_run_is_done_once(warm: Warm, zygote: str) -> None:
     before = getattr(warm, zygote)
     with stopped(before):
         outcome = await warm.run(f"- shell: echo x >> {warm.directory}/ledger")
@@ -120,7 +118,9 @@ async def test_a_run_is_not_started_again_when_it_is_not_certain_that_it_has_not
 
 
 @pytest.mark.parametrize("zygote", ZYGOTES)
-async def test_one_that_stops_answering_in_a_run_does_not_keep_the_object_locked(warm: Warm, zygote: str) -> None:
+async def test_a_zygote_that_stops_answering_in_a_run_does_not_keep_the_object_locked(
+    warm: Warm, zygote: str
+) -> None:
     begun, go_on = warm.directory / "begun", warm.directory / "go-on"
     run = asyncio.create_task(
         warm.run(f"- file: {{path: {begun}, state: touch}}\n- wait_for: {{path: {go_on}, sleep: 1}}")
@@ -143,7 +143,7 @@ async def test_the_engine_can_be_closed_though_a_zygote_does_not_answer(warm: Wa
 
 
 @pytest.mark.parametrize("zygote", ZYGOTES)
-async def test_those_that_are_replaced_are_reaped(warm: Warm, zygote: str) -> None:
+async def test_zygotes_that_are_replaced_are_reaped(warm: Warm, zygote: str) -> None:
     others = set(children(os.getpid())) - warm.executor.zygotes
     os.kill(getattr(warm, zygote), signal.SIGKILL)
     assert (await warm.run("- ping:")).succeeded
@@ -151,7 +151,7 @@ async def test_those_that_are_replaced_are_reaped(warm: Warm, zygote: str) -> No
 
 
 @pytest.mark.parametrize("zygote", ZYGOTES)
-async def test_one_that_is_killed_in_a_run_does_not_change_its_exit_code(warm: Warm, zygote: str) -> None:
+async def test_a_zygote_that_is_killed_in_a_run_does_not_change_its_exit_code(warm: Warm, zygote: str) -> None:
     begun, go_on = warm.directory / "begun", warm.directory / "go-on"
     run = asyncio.create_task(
         warm.run(f"- file: {{path: {begun}, state: touch}}\n- wait_for: {{path: {go_on}, sleep: 1}}")
@@ -195,7 +195,7 @@ async def test_a_supervisor_that_does_not_answer_is_killed_with_what_it_has_star
 
 
 @pytest.mark.parametrize("how", [Engine.WARM, Engine.COLD])
-async def test_after_a_shortage_of_files_all_is_well_again(warm: Warm, how: Engine) -> None:
+async def test_runs_are_warm_again_after_a_shortage_of_files(warm: Warm, how: Engine) -> None:
     """However far a run has come with those that there were: it is a run error, and nothing is left of it."""
     await warm.run("- ping:", engine=how)
     await until(lambda: not of_runs(warm.executor.zygotes))

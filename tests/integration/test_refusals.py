@@ -88,7 +88,7 @@ def test_a_result_that_the_schema_refuses_is_a_failure_without_what_was_refused(
 
 
 @pytest.mark.parametrize("megabytes", [1.6, 2.6, 4], ids=["for etcd", "for its client", "for a request"])
-def test_a_result_that_is_too_large_is_a_failure_without_it(
+def test_a_result_that_is_too_large_is_a_failure_without_the_result(
     project: Project, operate: Operate, things: Things, observer: Observer, kind: str, megabytes: float
 ) -> None:
     serve(observer, kind)

@@ -48,7 +48,7 @@ def alive(pid: int) -> bool:
 @pytest.mark.parametrize(
     ("script", "code"), [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 128 + 9), ("kill -TERM $$", 128 + 15)]
 )
-async def test_its_exit_code_is_the_commands(tmp_path: Path, lock: int, script: str, code: int) -> None:
+async def test_the_exit_code_is_that_of_the_command(tmp_path: Path, lock: int, script: str, code: int) -> None:
     assert await ended(await started(script, tmp_path, lock)) == code
 
 
@@ -157,13 +157,13 @@ async def test_a_lock_on_a_file_that_was_removed_meanwhile_is_no_lock(tmp_path: 
         os.close(second)
 
 
-async def test_it_ends_everything_at_the_moment_it_was_given(tmp_path: Path, lock: int) -> None:
+async def test_everything_ends_at_the_deadline(tmp_path: Path, lock: int) -> None:
     child = await Child.start(["/bin/sleep", "600"], cwd=tmp_path, env={}, lock=lock, until=boottime() + 0.2)
 
     assert await ended(child) == 128 + signal.SIGTERM
 
 
-async def test_a_later_moment_lets_it_go_on(tmp_path: Path, lock: int) -> None:
+async def test_a_later_deadline_lets_the_command_go_on(tmp_path: Path, lock: int) -> None:
     script = ["/bin/sh", "-c", "while [ ! -e go ]; do sleep 0.01; done; exit 7"]
     first = boottime() + 1.0
     child = await Child.start(script, cwd=tmp_path, env=dict(os.environ), lock=lock, until=first)
@@ -175,7 +175,7 @@ async def test_a_later_moment_lets_it_go_on(tmp_path: Path, lock: int) -> None:
     assert await ended(child) == 7
 
 
-async def test_extending_what_has_ended_does_nothing(tmp_path: Path, lock: int) -> None:
+async def test_a_later_deadline_for_what_has_ended_does_nothing(tmp_path: Path, lock: int) -> None:
     child = await started("exit 0", tmp_path, lock)
     await ended(child)
 

@@ -67,7 +67,7 @@ async def test_the_run_ends_and_whoever_waits_for_its_lock_is_told_what_keeps_it
 
 
 @pytest.mark.usefixtures("powerless")
-async def test_when_they_have_ended_the_next_run_goes_on(tmp_path: Path) -> None:
+async def test_the_next_run_goes_on_when_the_leftovers_have_ended(tmp_path: Path) -> None:
     left, _ = await a_run_that_leaves_something(tmp_path)
     os.kill(left, signal.SIGKILL)
     async with asyncio.timeout(PATIENCE):
@@ -85,7 +85,7 @@ async def test_a_run_that_leaves_nothing_says_so(tmp_path: Path) -> None:
     os.close(lock)
 
 
-async def test_one_that_does_not_answer_is_killed_with_what_it_has_started(
+async def test_a_supervisor_that_does_not_answer_is_killed_with_what_it_has_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_END_WITHIN", 0.1)
@@ -110,7 +110,7 @@ def is_alive(pid: int) -> bool:
 
 
 @pytest.mark.parametrize("more", range(7))
-async def test_what_cannot_be_started_for_want_of_files_leaves_none(tmp_path: Path, more: int) -> None:
+async def test_a_run_that_cannot_be_started_for_want_of_files_leaves_no_process(tmp_path: Path, more: int) -> None:
     lock = await locked(tmp_path / "lock")
     before = open_descriptors()
     with no_more_than(more), pytest.raises(OSError, match="Too many open files"):

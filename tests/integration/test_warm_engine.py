@@ -43,7 +43,7 @@ async def test_a_run_may_ask_to_be_cold(warm: Warm) -> None:
     assert (outcome.succeeded, outcome.engine, outcome.why_cold) == (True, Engine.COLD, "")
 
 
-async def test_one_that_cannot_be_warm_is_cold_and_says_why(warm: Warm) -> None:
+async def test_a_run_that_cannot_be_warm_is_cold_and_says_why(warm: Warm) -> None:
     await warm.run("- debug:")
     project = warm.directory / "runner/cache.example.com/v1/Memcached/default/one/project"
     (project / "ansible.cfg").touch()
@@ -67,7 +67,7 @@ async def test_what_lies_in_the_directory_of_all_runs_is_neither_imported_nor_re
     assert not (tmp_path / "imported").exists()
 
 
-async def test_unless_it_must_not_be_cold(warm: Warm) -> None:
+async def test_a_run_that_can_be_neither_warm_nor_cold_fails_and_says_why(warm: Warm) -> None:
     await warm.run("- debug:")
     project = warm.directory / "runner/cache.example.com/v1/Memcached/default/one/project"
     (project / "ansible.cfg").touch()
@@ -105,7 +105,7 @@ async def test_a_killed_zygote_of_modules_is_replaced(warm: Warm) -> None:
 
 
 @pytest.mark.parametrize("zygote", ["plays", "modules"])
-async def test_one_that_is_killed_while_it_starts_keeps_runs_from_being_warm_for_a_moment_only(
+async def test_runs_are_warm_again_soon_after_a_zygote_was_killed_while_it_started(
     tmp_path: Path, zygote: str
 ) -> None:
     warm = Warm(tmp_path)
@@ -220,7 +220,7 @@ async def test_no_descriptor_of_the_engine_is_seen_by_a_module(warm: Warm) -> No
 
 
 @pytest.mark.parametrize("zygote", ["plays", "modules"])
-async def test_who_has_served_a_run_serves_the_next_one(warm: Warm, zygote: str) -> None:
+async def test_a_process_that_has_served_a_run_serves_the_next_one(warm: Warm, zygote: str) -> None:
     await warm.run("- ping:")  # what this module is has to be found out once
     await warm.run("- ping:")
     before = children(getattr(warm, zygote))
@@ -230,7 +230,7 @@ async def test_who_has_served_a_run_serves_the_next_one(warm: Warm, zygote: str)
 
 
 @pytest.mark.parametrize("zygote", ["plays", "modules"])
-async def test_who_is_killed_while_it_waits_is_not_asked(warm: Warm, zygote: str) -> None:
+async def test_a_process_that_was_killed_while_it_waited_is_not_asked(warm: Warm, zygote: str) -> None:
     await warm.run("- ping:")
     for pid in waiting({getattr(warm, zygote)}):
         os.kill(pid, signal.SIGKILL)
@@ -238,7 +238,7 @@ async def test_who_is_killed_while_it_waits_is_not_asked(warm: Warm, zygote: str
     assert (outcome.succeeded, outcome.engine) == (True, Engine.WARM)
 
 
-async def test_few_wait_for_runs(warm: Warm) -> None:
+async def test_few_processes_wait_for_runs(warm: Warm) -> None:
     """However many there were at once."""
     await warm.run("- ping:")
     gate = warm.directory / "gate"
@@ -254,7 +254,7 @@ async def test_few_wait_for_runs(warm: Warm) -> None:
     await until(lambda: len(children(warm.plays)) <= 8 and len(children(warm.modules)) <= 8)
 
 
-async def test_whoever_waits_ends_with_the_engine(warm: Warm) -> None:
+async def test_waiting_processes_end_with_the_engine(warm: Warm) -> None:
     await warm.run("- ping:")
     left = waiting(warm.executor.zygotes)
     await warm.executor.close()

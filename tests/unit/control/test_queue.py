@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from runner.control.queue import AGEING, Depth, Priority, Request, Trigger, WorkQueue
-from runner.control.timers import LONGEST, Backoff
+from runner.control.timers import LONGEST, Backoffs
 from runner.objects import GroupVersionKind, ObjectKey
 from tests.fixtures.clock import FakeClock
 
@@ -35,7 +35,7 @@ def make(clock: FakeClock, total: int = 100, **caps: int) -> WorkQueue:
         clock,
         total=total,
         caps={named[kind]: cap for kind, cap in caps.items()},
-        backoff=Backoff(randomness=lambda: 0.5),
+        backoffs=Backoffs(FakeClock().clock()),
     )
 
 
@@ -245,16 +245,16 @@ async def test_a_new_generation_starts_the_backoff_again(queue: WorkQueue) -> No
     assert queue.retry(key("a"), 2) == 0.005
 
 
-def test_the_backoff_ends_at_its_limit_with_jitter() -> None:
-    backoff = Backoff(randomness=lambda: 1.0)
-    delays = [backoff.next(key("a"), 1) for _ in range(2000)]
-    assert delays[-1] == pytest.approx(LONGEST * 1.2)
+def test_the_backoff_ends_at_its_limit() -> None:
+    backoffs = Backoffs(FakeClock().clock())
+    delays = [backoffs.next(key("a"), 1) for _ in range(2000)]
+    assert delays[-1] == LONGEST
 
 
 def test_the_limit_of_one_retry_can_be_lower() -> None:
-    backoff = Backoff(randomness=lambda: 0.0)
-    delays = [backoff.next(key("a"), 1, limit=30) for _ in range(20)]
-    assert delays[-1] == pytest.approx(24)
+    backoffs = Backoffs(FakeClock().clock())
+    delays = [backoffs.next(key("a"), 1, limit=30) for _ in range(20)]
+    assert delays[-1] == 30
 
 
 async def test_dropping_a_key_forgets_its_timer_and_its_backoff(queue: WorkQueue, clock: FakeClock) -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from runner.control.queue import AGEING, Request, Trigger, WorkQueue
-from runner.control.timers import Backoff
+from runner.control.timers import Backoffs
 from runner.objects import GroupVersionKind, ObjectKey
 from tests.fixtures.clock import FakeClock
 
@@ -41,7 +41,7 @@ class QueueMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.clock = FakeClock()
-        self.queue = WorkQueue(self.clock, total=TOTAL, caps=CAPS, backoff=Backoff(randomness=lambda: 0.5))
+        self.queue = WorkQueue(self.clock, total=TOTAL, caps=CAPS, backoffs=Backoffs(FakeClock().clock()))
         self.waiting: dict[ObjectKey, tuple[float, frozenset[Trigger]]] = {}
         self.active: set[ObjectKey] = set()
         self.passed_over: dict[ObjectKey, int] = {}

@@ -9,7 +9,7 @@ import pytest
 
 from runner.control.attempt import Result, Verdict
 from runner.control.queue import Request, Trigger, WorkQueue
-from runner.control.timers import Backoff
+from runner.control.timers import Backoffs
 from runner.control.worker import LONGEST_TRANSIENT, Workers, follow_up
 from runner.objects import GroupVersionKind, ObjectKey
 from tests.fixtures.clock import FakeClock
@@ -27,7 +27,7 @@ class Bench:
 
     def __init__(self) -> None:
         self.clock = FakeClock()
-        self.queue = WorkQueue(self.clock, total=2, backoff=Backoff(randomness=lambda: 0.5))
+        self.queue = WorkQueue(self.clock, total=2, backoffs=Backoffs(FakeClock().clock()))
         self.release = asyncio.Event()
         self.release.set()
         self.result = Result(Verdict.SUCCEEDED)
@@ -141,31 +141,31 @@ def test_the_verdict_decides_when_a_key_comes_next_even_after_many_failures(
     result: Result, after: float | None
 ) -> None:
     clock = FakeClock()
-    backoff = Backoff(randomness=lambda: 0.5)
-    queue = WorkQueue(clock, total=1, backoff=backoff)
+    backoffs = Backoffs(FakeClock().clock())
+    queue = WorkQueue(clock, total=1, backoffs=backoffs)
     for _ in range(20):
-        backoff.next(key("a"), 1)
+        backoffs.next(key("a"), 1)
     follow_up(queue, key("a"), result)
     assert next_due(queue, clock) == after
 
 
 def test_a_failed_run_that_named_its_delay_does_not_back_off_too() -> None:
-    clock, backoff = FakeClock(), Backoff()
-    queue = WorkQueue(clock, total=1, backoff=backoff)
+    clock, backoffs = FakeClock(), Backoffs()
+    queue = WorkQueue(clock, total=1, backoffs=backoffs)
     follow_up(queue, key("a"), Result(Verdict.FAILED, 30, Trigger.REQUEUED, 1))
-    assert (next_due(queue, clock), len(backoff)) == (30, 0)
+    assert (next_due(queue, clock), len(backoffs)) == (30, 0)
 
 
 @pytest.mark.parametrize("verdict", [Verdict.SUCCEEDED, Verdict.REQUEUED, Verdict.GONE])
 def test_success_and_absence_start_the_backoff_again(verdict: Verdict) -> None:
-    backoff = Backoff()
-    backoff.next(key("a"), 1)
-    follow_up(WorkQueue(FakeClock(), total=1, backoff=backoff), key("a"), Result(verdict))
-    assert len(backoff) == 0
+    backoffs = Backoffs()
+    backoffs.next(key("a"), 1)
+    follow_up(WorkQueue(FakeClock(), total=1, backoffs=backoffs), key("a"), Result(verdict))
+    assert len(backoffs) == 0
 
 
 def test_transient_errors_do_not_make_the_object_wait_for_hours() -> None:
-    backoff = Backoff(randomness=lambda: 0.5)
+    backoffs = Backoffs(FakeClock().clock())
     for _ in range(100):
-        backoff.next(key("a"), 0, limit=LONGEST_TRANSIENT)
-    assert backoff.next(key("a"), 1) < 2 * LONGEST_TRANSIENT
+        backoffs.next(key("a"), 0, limit=LONGEST_TRANSIENT)
+    assert backoffs.next(key("a"), 1) < 2 * LONGEST_TRANSIENT
