@@ -89,6 +89,16 @@ crossed: $(READY)  ## Which modules one warm reconcile crosses, in all processes
 reference: $(READY)  ## Make docs/reference.md anew from the code
 	$(BIN)/python -m tools.reference > docs/reference.md
 
+DOCS := .venv-docs
+$(DOCS)/.ready: requirements/docs.txt
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/docs.txt
+	touch $@
+
+.PHONY: docs
+docs: $(DOCS)/.ready  ## Build the documentation as a site, build/docs/index.html; a warning is an error
+	$(DOCS)/bin/sphinx-build --quiet --fresh-env --fail-on-warning --keep-going -c docs . build/docs
+
 .PHONY: pins
 pins: $(READY)  ## Make the pinned requirements anew from pyproject.toml
 	$(BIN)/python -m tools.pins
