@@ -16,6 +16,10 @@ _FILE = re.compile(r"`([^`\s]+)`:$")
 _NEEDS = re.compile(r"\*Needs ([^*]+?)[.:]?\*")
 _TERMINAL = re.compile(r"\*[Ii]n (?:a|the) (first|second|third) terminal[.:]?\*")
 _BEGINS = re.compile(r"\*Begins (in a clone of this repository|with the project of the \[tutorial\])")
+_SHELL = re.compile(
+    r"^ *(?:\$ |[A-Z_]+=\S* )*(?:ansible(?:-\w+)?|kubectl|export|make|docker|git|pip|python3?|curl|grep|jq|cd) ",
+    re.MULTILINE,
+)
 INTERRUPT = "^C"
 
 
@@ -69,11 +73,18 @@ def read_page(text: str) -> Page:
     for token in MarkdownIt().parse(text):
         if token.type == "inline":
             before = token.content
-        elif token.type == "code_block" or (token.type == "fence" and token.info in ("sh", "bash", "shell")):
+        elif _goes_untested(token):
             problems.append(f"line {_line(token)}: write it as ```console with `$ ` before what is typed")
         elif token.type == "fence":
             steps += _steps(token, before)
     return Page(_begins(text), tuple(steps), tuple(problems))
+
+
+def _goes_untested(token: Token) -> bool:
+    if token.type == "fence" and token.info in ("sh", "bash", "shell"):
+        return True
+    plain = token.type == "code_block" or (token.type == "fence" and token.info in ("", "text"))
+    return plain and _SHELL.search(token.content) is not None
 
 
 def _begins(text: str) -> str:

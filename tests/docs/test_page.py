@@ -39,7 +39,11 @@ def test_a_block_that_needs_something_is_not_run() -> None:
 
 
 def test_shell_lines_that_nothing_would_run_are_problems() -> None:
-    assert len(read_page("Do:\n\n    ls\n\nand\n\n```sh\nls\n```\n").problems) == 2
+    assert len(read_page("Do:\n\n    kubectl get pods\n\nand\n\n```sh\nls\n```\n").problems) == 2
+
+
+def test_what_is_no_shell_line_is_none() -> None:
+    assert read_page("The log:\n\n    12:03 info Ready\n").problems == ()
 
 
 def test_a_page_begins_where_it_says() -> None:
