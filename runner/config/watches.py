@@ -147,7 +147,11 @@ WATCH_FIELDS = (
     WatchField("rescuedTasksFail", "boolean", "false", "a rescued task makes the run fail, as in Go", ours=True),
     WatchField("status", "map of JMESPath", "{}", "status fields from what the run came to", ours=True),
     WatchField(
-        "executor", "auto, warm or cold", "the flag", "how runs are started: see performance.md", ours=True
+        "executor",
+        "auto, warm or cold",
+        "the flag",
+        "how runs are started, as by the flag: see warm.md",
+        ours=True,
     ),
 )
 
