@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from runner.dev import processes
+from runner.dev.accounts import parse, write_kubeconfig_of
 from runner.dev.components import NAMES, AuditLevel, Options
 from runner.dev.controlplane import ComponentStatus, ControlPlane
 from runner.dev.layout import default_directory
@@ -99,6 +100,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
     kubeconfig = commands.add_parser("kubeconfig", parents=[place], help="the path of the kubeconfig")
     kubeconfig.add_argument("--content", action="store_true", help="print the file itself")
+    kubeconfig.add_argument(
+        "--as",
+        dest="account",
+        metavar="serviceaccount/NAMESPACE/NAME",
+        help="one that is this ServiceAccount, by a token that is good for a day: to try its RBAC",
+    )
 
     log = commands.add_parser("logs", parents=[place], help="the components' logs")
     log.add_argument("component", nargs="?", choices=NAMES, help="only this component's")
@@ -113,18 +120,24 @@ def main(args: argparse.Namespace) -> int:
         code = commands[args.dev_command](args)
         sys.stdout.flush()  # here, where a reader that is gone is no surprise
     except DevError as error:
-        sys.stderr.write(f"error: {error}\n")
+        sys.stderr.write("\n".join([f"error: {error}", *_notes(error)]) + "\n")
         return 1
     except BrokenPipeError:
         # The reader, such as `head`, has had enough; nothing may be written any more, also not at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_PIPE
     except OSError as error:  # it names the file: no directory, no space, no right to it
-        sys.stderr.write(f"error: {error}\n")
+        sys.stderr.write("\n".join([f"error: {error}", *_notes(error)]) + "\n")
         return 1
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
+        sys.stderr.write("".join(f"\n{note}\n" for note in _notes(error)))
         return EXIT_INTERRUPT
     return code
+
+
+def _notes(error: BaseException) -> list[str]:
+    """What became of what had been begun."""
+    return list(getattr(error, "__notes__", ()))
 
 
 def _directory(args: argparse.Namespace) -> Path:
@@ -191,7 +204,11 @@ def _kubeconfig(args: argparse.Namespace) -> int:
     plane = ControlPlane(_directory(args))
     if not plane.kubeconfig.exists():
         raise DevError(f"{plane.layout.directory}: no control plane here; start it with `ansible-operator dev up`")
-    sys.stdout.write(plane.kubeconfig.read_text() if args.content else f"{plane.kubeconfig}\n")
+    file = plane.kubeconfig
+    if args.account:
+        file, until = write_kubeconfig_of(parse(args.account), plane.api(), plane.layout, plane.ports)
+        sys.stderr.write(f"its token is good until {until.astimezone():%Y-%m-%d %H:%M}; then ask for another\n")
+    sys.stdout.write(file.read_text() if args.content else f"{file}\n")
     return 0
 
 
