@@ -23,6 +23,8 @@ from runner.kube.sockets import Fence, Sockets, connected
 from runner.objects import LEVELS
 
 AGENT = "ansible-operator"
+IMPERSONATE = "impersonate-"
+"""What the headers begin with by which one acts as somebody else, in lower case."""
 TRIES = 3
 LONGEST_RETRY_AFTER = 10.0
 CONNECT_SECONDS = 10.0
@@ -118,9 +120,14 @@ class Client:
         """The server's address without a slash at the end."""
         return str(self._base).rstrip("/")
 
-    async def auth_headers(self) -> dict[str, str]:
-        """The header that logs in, if any; secret. A token that rotates is read again when it is due."""
-        return dict((await self._connection.current()).headers)
+    @property
+    def impersonates(self) -> bool:
+        """Whether it acts as somebody else than it logs in as."""
+        return self._connection.impersonates
+
+    async def authorized(self, headers: Mapping[str, str]) -> CIMultiDict[str]:
+        """These headers with the credentials; secret. A token that rotates is read again when it is due."""
+        return _headers(headers, await self._connection.current())
 
     async def request(self, method: str, path: str, **options: Unpack[Options]) -> Json:
         """The decoded JSON of the answer.
@@ -213,7 +220,7 @@ class Client:
             return await self._session.request(
                 call.method,
                 call.url,
-                headers=_headers(call.headers, endpoint.headers),
+                headers=_headers(call.headers, endpoint),
                 data=call.data,
                 timeout=call.timeout,
                 ssl=endpoint.tls or True,
@@ -250,17 +257,24 @@ class Client:
             raise unreachable(error, self._base) from None
 
 
-def _headers(given: Mapping[str, str], login: Mapping[str, str]) -> CIMultiDict[str]:
-    """What was given, repeated ones kept (`Impersonate-Group`), and the credentials in place of any other."""
+def _headers(given: Mapping[str, str], endpoint: Endpoint) -> CIMultiDict[str]:
+    """What was given, repeated ones kept (`Impersonate-Group`), and the credentials in place of any other.
+
+    Whom the credentials act as nobody else can say.
+    """
     headers: CIMultiDict[str] = CIMultiDict()
     spelled: dict[str, str] = {}
     for name, value in given.items():
+        if endpoint.impersonate and name.lower().startswith(IMPERSONATE):
+            continue
         headers.add(
             spelled.setdefault(name.lower(), name), value
         )  # aiohttp keeps repeated ones of one spelling only
     headers.setdefault("User-Agent", AGENT)
-    for name, value in login.items():
+    for name, value in endpoint.headers.items():
         headers[name] = value
+    for name, value in endpoint.impersonate:
+        headers.add(name, value)
     return headers
 
 

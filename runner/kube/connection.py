@@ -20,6 +20,7 @@ from runner.config.settings import NOTHING_GIVEN, ClusterSettings
 from runner.errors import CredentialsError
 from runner.kube.clock import REAL, Clock
 from runner.kube.credentials import Credentials, Login
+from runner.kube.impersonation import Headers
 
 T = TypeVar("T")
 Address = tuple[Any, Any, int, str, Any]
@@ -137,13 +138,14 @@ def _matches(entry: str, host: str, port: int | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """What one request needs to get in. `headers` holds secrets."""
+    """What one request needs to get in. `headers` holds secrets; `impersonate` says whom to act as."""
 
     url: URL
     headers: dict[str, str] = field(repr=False)
     tls: ssl.SSLContext | None
     server_name: str | None
     proxy: str | None = field(repr=False)
+    impersonate: Headers = ()
 
 
 class Connection:
@@ -170,6 +172,11 @@ class Connection:
             await self._read_again(None if known_bad else GRACE)
         assert self._endpoint is not None  # noqa: S101  (for the type checker: the reading sets it or raises)
         return self._endpoint
+
+    @property
+    def impersonates(self) -> bool:
+        """Whether the credentials in use act as somebody else."""
+        return self._endpoint is not None and self._endpoint.impersonate != ()
 
     async def refused(self, used: Endpoint) -> bool:
         """Whether there is another endpoint to try than the one that was refused."""
@@ -218,8 +225,8 @@ class Connection:
             self._under_way.release()
 
     def _changed(self, found: Credentials) -> bool:
-        info = found.info
-        if self._credentials is None or self._credentials.info != info:
+        info, before = found.info, self._credentials
+        if before is None or (before.info, before.impersonate) != (info, found.impersonate):
             return True
         # The path is the same, but the file behind it may not be: worth one new TLS context after a refusal.
         return self._doubted and bool(info.ca_path or info.certificate_path)
@@ -236,6 +243,7 @@ def _endpoint(found: Credentials, cluster: ClusterSettings) -> Endpoint:
         tls=_tls(found) if url.scheme == "https" else None,
         server_name=found.server_name or None,
         proxy=info.proxy_url or proxy_for(url, cluster),
+        impersonate=found.impersonate,
     )
 
 

@@ -16,7 +16,7 @@ import structlog
 from aiohttp import web
 
 from runner.errors import BodyError, KubeError
-from runner.kube.client import Client
+from runner.kube.client import IMPERSONATE, Client
 from runner.kube.discovery import Discovery
 from runner.metrics import Metrics
 from runner.objects import GroupVersionKind, Owner
@@ -34,6 +34,10 @@ LOOKED_AT = 4 * 1024 * 1024
 SMALL = 64 * 1024
 """Bodies of a known length up to this many bytes pass in one piece: that is cheaper than a stream."""
 HEADER_LINE = 1024 * 1024
+THIRD = (
+    "the operator's kubeconfig acts as somebody else (`as`), and Kubernetes lets nobody act as a third from "
+    "there; to try what a run may impersonate, log in as that account: `ansible-operator dev kubeconfig --as`"
+)
 UNANSWERED = (KubeError, aiohttp.ClientError, OSError)
 
 
@@ -128,6 +132,8 @@ class Proxy:
             return forward.status_response(
                 400, "BadRequest", "the request must name a path, percent-encoded and without a fragment"
             )
+        if self._client.impersonates and any(name.lower().startswith(IMPERSONATE) for name in request.headers):
+            return forward.status_response(403, "Forbidden", THIRD)
         target = parse_target(request.raw_path)
         try:
             if is_upgrade(request.headers) and _may_upgrade(request.method, target):
