@@ -85,7 +85,7 @@ async def test_upgrade_of_a_run_goes_as_the_same_account(control_plane: ControlP
         session.post(url + path, headers=upgrade) as answer,
     ):
         assert answer.status == 403
-        assert 'User "jane"' in await answer.text()
+        assert 'User "jane"' in (await answer.json())["message"]
 
 
 @pytest.mark.parametrize("header", ["Impersonate-User", "impersonate-group", "Impersonate-Extra-why"])
