@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import structlog
@@ -174,7 +175,7 @@ class _Parts:
             recorder=self._recorder,
             grant=self.proxy.grant,
             on_finished=self._report.finished,
-            defaults=self._defaults,
+            defaults=partial(defaults_of, self._settings),
         )
 
     def _reactions(self) -> Reactions:
@@ -189,18 +190,6 @@ class _Parts:
         self.proxy.refuse_all()
         self.workers.cancel()
 
-    def _defaults(self, gvk: GroupVersionKind) -> Defaults:
-        return Defaults(
-            reconcile_period=self._settings.reconcile_period,
-            verbosity=self._settings.verbosity(gvk),
-            reconcile_at_start=self._settings.reconcile_at_start,
-            deadline=self._settings.run_deadline,
-            gather_facts=self._settings.gather_facts,
-            ansible_args=self._settings.ansible_args,
-            engine=Engine(self._settings.executor),
-            bounds=Bounds(self._settings.min_reconcile_period, self._settings.max_runner_artifacts_limit),
-        )
-
     def _follow(self, owner: Owner, kind: GroupVersionKind, mechanism: Mechanism, namespace: str) -> None:
         by_annotation = mechanism is Mechanism.ANNOTATION
         place = where_to_watch(
@@ -214,6 +203,20 @@ class _Parts:
         """What keeps the operator from being ready; a forbidden kind does not, the others are served."""
         unready = self._watching.unready()
         return f"not watching {', '.join(map(str, unready))}" if unready else ""
+
+
+def defaults_of(settings: Settings, gvk: GroupVersionKind) -> Defaults:
+    """What applies to the objects of a kind where neither they nor its watch say otherwise."""
+    return Defaults(
+        reconcile_period=settings.reconcile_period,
+        verbosity=settings.verbosity(gvk),
+        reconcile_at_start=settings.reconcile_at_start,
+        deadline=settings.run_deadline,
+        gather_facts=settings.gather_facts,
+        ansible_args=settings.ansible_args,
+        engine=Engine(settings.executor),
+        bounds=Bounds(settings.min_reconcile_period, settings.max_runner_artifacts_limit),
+    )
 
 
 def _console(settings: Settings, watches: Watches) -> Console:

@@ -17,14 +17,11 @@ from runner.config.settings import NOTHING_GIVEN, ClusterSettings
 from runner.errors import ApiError, NestedError, UnreachableError
 from runner.kube.answers import decoded, error_of, shallow, too_deep
 from runner.kube.clock import REAL, Backoff, Clock
-from runner.kube.connection import Connection, Endpoint, Resolver
+from runner.kube.connection import AGENT, Connection, Endpoint, Resolver
 from runner.kube.credentials import Login, find_login
 from runner.kube.sockets import Fence, Sockets, connected
 from runner.objects import LEVELS
 
-AGENT = "ansible-operator"
-IMPERSONATE = "impersonate-"
-"""What the headers begin with by which one acts as somebody else, in lower case."""
 TRIES = 3
 LONGEST_RETRY_AFTER = 10.0
 CONNECT_SECONDS = 10.0
@@ -125,9 +122,13 @@ class Client:
         """Whether it acts as somebody else than it logs in as."""
         return self._connection.impersonates
 
+    async def namespace(self) -> str:
+        """Where objects are meant to be if nothing is said: the kubeconfig's, the pod's, or `default`."""
+        return (await self._connection.current()).namespace or "default"
+
     async def authorized(self, headers: Mapping[str, str]) -> CIMultiDict[str]:
         """These headers with the credentials; secret. A token that rotates is read again when it is due."""
-        return _headers(headers, await self._connection.current())
+        return (await self._connection.current()).authorized(headers)
 
     async def request(self, method: str, path: str, **options: Unpack[Options]) -> Json:
         """The decoded JSON of the answer.
@@ -220,7 +221,7 @@ class Client:
             return await self._session.request(
                 call.method,
                 call.url,
-                headers=_headers(call.headers, endpoint),
+                headers=endpoint.authorized(call.headers),
                 data=call.data,
                 timeout=call.timeout,
                 ssl=endpoint.tls or True,
@@ -255,27 +256,6 @@ class Client:
                 )
         except (OSError, TimeoutError) as error:
             raise unreachable(error, self._base) from None
-
-
-def _headers(given: Mapping[str, str], endpoint: Endpoint) -> CIMultiDict[str]:
-    """What was given, repeated ones kept (`Impersonate-Group`), and the credentials in place of any other.
-
-    Whom the credentials act as nobody else can say.
-    """
-    headers: CIMultiDict[str] = CIMultiDict()
-    spelled: dict[str, str] = {}
-    for name, value in given.items():
-        if endpoint.impersonate and name.lower().startswith(IMPERSONATE):
-            continue
-        headers.add(
-            spelled.setdefault(name.lower(), name), value
-        )  # aiohttp keeps repeated ones of one spelling only
-    headers.setdefault("User-Agent", AGENT)
-    for name, value in endpoint.headers.items():
-        headers[name] = value
-    for name, value in endpoint.impersonate:
-        headers.add(name, value)
-    return headers
 
 
 def unreachable(error: BaseException, base: URL | str) -> UnreachableError:

@@ -7,20 +7,21 @@ import ipaddress
 import socket
 import ssl
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import structlog
 from aiohttp.abc import AbstractResolver, ResolveResult
+from multidict import CIMultiDict
 from yarl import URL
 
 from runner.config.settings import NOTHING_GIVEN, ClusterSettings
 from runner.errors import CredentialsError
 from runner.kube.clock import REAL, Clock
 from runner.kube.credentials import Credentials, Login
-from runner.kube.impersonation import Headers
+from runner.kube.impersonation import IMPERSONATE, Headers
 
 T = TypeVar("T")
 Address = tuple[Any, Any, int, str, Any]
@@ -28,6 +29,7 @@ Address = tuple[Any, Any, int, str, Any]
 
 
 log = structlog.get_logger(__name__)
+AGENT = "ansible-operator"
 FORCED_APART = 5.0
 """Least seconds between two readings, however many requests are refused."""
 READ_SECONDS = 30.0
@@ -138,7 +140,10 @@ def _matches(entry: str, host: str, port: int | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """What one request needs to get in. `headers` holds secrets; `impersonate` says whom to act as."""
+    """What one request needs to get in. `headers` holds secrets; `impersonate` says whom to act as.
+
+    `namespace` is where objects are meant to be if nothing is said, empty where that is left open, too.
+    """
 
     url: URL
     headers: dict[str, str] = field(repr=False)
@@ -146,6 +151,26 @@ class Endpoint:
     server_name: str | None
     proxy: str | None = field(repr=False)
     impersonate: Headers = ()
+    namespace: str = ""
+
+    def authorized(self, given: Mapping[str, str]) -> CIMultiDict[str]:
+        """What was given, repeated ones kept (`Impersonate-Group`), and the credentials in place of any other.
+
+        Whom the credentials act as nobody else can say.
+        """
+        headers: CIMultiDict[str] = CIMultiDict()
+        spelled: dict[str, str] = {}
+        for name, value in given.items():
+            if self.impersonate and name.lower().startswith(IMPERSONATE):
+                continue
+            # aiohttp keeps repeated ones of one spelling only
+            headers.add(spelled.setdefault(name.lower(), name), value)
+        headers.setdefault("User-Agent", AGENT)
+        for name, value in self.headers.items():
+            headers[name] = value
+        for name, value in self.impersonate:
+            headers.add(name, value)
+        return headers
 
 
 class Connection:
@@ -244,6 +269,7 @@ def _endpoint(found: Credentials, cluster: ClusterSettings) -> Endpoint:
         server_name=found.server_name or None,
         proxy=info.proxy_url or proxy_for(url, cluster),
         impersonate=found.impersonate,
+        namespace=info.default_namespace or "",
     )
 
 

@@ -11,6 +11,8 @@ from runner.errors import CredentialsError
 _NAME = frozenset((string.ascii_letters + string.digits + "!#$&'*+-.^_`|~").encode())
 """Bytes that a header's name may hold, but for the percent sign, by which the others are escaped."""
 
+IMPERSONATE = "impersonate-"
+"""What the headers begin with, in lower case."""
 Headers = tuple[tuple[str, str], ...]
 
 

@@ -15,8 +15,9 @@ from typing import Any, Literal
 import structlog
 
 from runner.errors import ForbiddenError, KubeError, NotFoundError
-from runner.kube.client import AGENT, Client
+from runner.kube.client import Client
 from runner.kube.clock import REAL, Backoff, Clock
+from runner.kube.connection import AGENT
 from runner.objects import ObjectKey
 
 EventType = Literal["Normal", "Warning"]
