@@ -159,7 +159,12 @@ def _run(parsed: argparse.Namespace) -> int:
     watches, notes = load_watches(settings.watches_file, Path.cwd(), settings.environment)
     for note in notes:
         sys.stderr.write(f"Warning: {note}\n")
-    return asyncio.run(run_operator(settings, {watch.gvk: watch for watch in watches}))
+    by_kind = {watch.gvk: watch for watch in watches}
+    if settings.watch:
+        from runner.reloading import run_reloading  # noqa: PLC0415  (only development pays for importing it)
+
+        return asyncio.run(run_reloading(settings, by_kind))
+    return asyncio.run(run_operator(settings, by_kind))
 
 
 def _run_once(parsed: argparse.Namespace) -> int:
