@@ -46,6 +46,8 @@ _FLAGS = (
     "runner-dir",
 )
 """Of `run`, those that mean something for one reconcile."""
+_LAST_EVENTS = 5.0
+"""Seconds that the Events of the reconcile may take to be written."""
 _LEASES = "/apis/coordination.k8s.io/v1/leases"
 _OF_KUBERNETES = ("kube-system", "kube-node-lease")
 _SKIPPED = {
@@ -179,6 +181,7 @@ async def _run(settings: Settings, watches: Iterable[Watch], wanted: Wanted) -> 
         await either(stopping.wait(), asyncio.wait({reconciling}))
         if stopping.is_set():
             await ended(reconciling)
+            _say(f"{key}: interrupted")
             return 130
         return one.conclude(key, reconciling.result())
 
@@ -254,6 +257,7 @@ class _One:
         if not self._check:  # else Events are recorded, but never sent
             recording = asyncio.create_task(self._recorder.run())
             stack.push_async_callback(ended, recording)
+            stack.push_async_callback(self._recorder.drained, _LAST_EVENTS)
         return await self._reconciler.reconcile(Request(key, frozenset({Trigger.CREATED})))
 
     def _finished(

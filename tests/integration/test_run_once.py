@@ -104,6 +104,7 @@ def test_play_that_fails_ends_with_2_and_its_cause(once: Once, things: Things) -
 
     assert (ended.returncode, "not that" in ended.stderr) == (2, True)
     assert things.condition("a", "Failure")["status"] == "True"
+    assert [event["message"] for event in things.observer.list("v1", "Event")] == ["not that"]
 
 
 def test_object_that_is_being_deleted_gets_its_finalizer(once: Once, things: Things) -> None:
