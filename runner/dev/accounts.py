@@ -55,7 +55,12 @@ def write_kubeconfig_of(account: ServiceAccount, api: Api, layout: Layout, ports
 def _token(account: ServiceAccount, api: Api) -> tuple[str, datetime]:
     path = f"/api/v1/namespaces/{account.namespace}/serviceaccounts/{account.name}/token"
     wanted = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
-    status, answer = api.call("POST", path, wanted | {"spec": {"expirationSeconds": SECONDS}})
+    try:
+        status, answer = api.call("POST", path, wanted | {"spec": {"expirationSeconds": SECONDS}})
+    except OSError as error:
+        raise DevError(
+            f"the API server does not answer ({error}); start it with `ansible-operator dev up`"
+        ) from None
     if status == 404:
         raise DevError(
             f"there is no ServiceAccount {account.name} in the namespace {account.namespace}: create it first, "

@@ -20,6 +20,7 @@ TIMEOUT = 5
 
 
 NODE = "node-1"
+NODE_PATH = f"/api/v1/nodes/{NODE}"
 _ADMISSION = "admissionregistration.k8s.io"
 _SIMULATED_PODS = "simulated-pods"
 _RBAC = "rbac.authorization.k8s.io"
@@ -142,6 +143,11 @@ def _node() -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE, "labels": labels}}
 
 
+def with_kubelet(node: Mapping[str, Any], port: int) -> dict[str, Any]:
+    """The node with the port at which logs of its pods are asked for."""
+    return {**node, "status": {**node.get("status", {}), "daemonEndpoints": {"kubeletEndpoint": {"Port": port}}}}
+
+
 def wait_until(what: str, met: Callable[[], bool], layout: Layout, started: Mapping[str, Process]) -> None:
     """Return once `met`.
 
@@ -197,7 +203,7 @@ def pods_possible(api: Api) -> bool:
     status, _ = api.call("GET", "/api/v1/namespaces/default/serviceaccounts/default")
     if status != 200:
         return False
-    status, node = api.call("GET", f"/api/v1/nodes/{NODE}")
+    status, node = api.call("GET", NODE_PATH)
     return status == 200 and node_ready(node)
 
 

@@ -181,7 +181,6 @@ def _kwok(layout: Layout, ports: Ports) -> tuple[str, ...]:
         f"--node-lease-duration-seconds={NODE_LEASE_SECONDS}",
         # The address that hosts and their pods report; kwok answers there in place of a kubelet.
         f"--node-ip={HOST}",
-        f"--node-port={ports.kubelet}",
         f"--server-address={HOST}:{ports.kubelet}",
         f"--tls-cert-file={layout.certificate('apiserver')}",
         f"--tls-private-key-file={layout.key('apiserver')}",

@@ -18,7 +18,16 @@ from typing import Self
 import yaml
 
 from runner.dev import processes
-from runner.dev.api import Api, api_ready, first_objects, pods_possible, port_taken, wait_until
+from runner.dev.api import (
+    NODE_PATH,
+    Api,
+    api_ready,
+    first_objects,
+    pods_possible,
+    port_taken,
+    wait_until,
+    with_kubelet,
+)
 from runner.dev.certificates import create_certificates, write_kubeconfig
 from runner.dev.components import (
     NAMES,
@@ -215,7 +224,7 @@ class ControlPlane:
             started = {c.name: self._spawn(c, programs) for c in components if c.name in DATA_STORE}
             self._wait_for_api(api, started)
         with self._timed("controllers, scheduler, node"):
-            _bootstrap(api)
+            _bootstrap(api, ports)
             started |= {c.name: self._spawn(c, programs) for c in components if c.name not in DATA_STORE}
             wait_until("node ready", partial(pods_possible, api), self.layout, started)
         write_state(self.layout.state, State(ports, options, ready=True))
@@ -271,9 +280,15 @@ class ControlPlane:
             self.layout.record(name).unlink(missing_ok=True)
 
 
-def _bootstrap(api: Api) -> None:
+def _bootstrap(api: Api, ports: Ports) -> None:
     for collection, body in first_objects():
         status, answer = api.call("POST", collection, body)
         # 409: it is there already, in data that was kept.
         if status not in (201, 409):
             raise DevError(f"{body['kind']} {body['metadata']['name']}: not created: {status} {answer}")
+    # Nobody else writes to the node yet. In data that was kept, the port is that of an earlier start.
+    status, answer = api.call(
+        "PUT", f"{NODE_PATH}/status", with_kubelet(api.call("GET", NODE_PATH)[1], ports.kubelet)
+    )
+    if status != 200:
+        raise DevError(f"the port of the fake node was not set: {status} {answer}")

@@ -242,7 +242,7 @@ def test_start_that_fails_late_leaves_nothing(tmp_path: Path) -> None:
     assert raised.value.__notes__ == ["Nothing of it was left: every process was ended, every file removed."]
 
 
-def test_start_that_fails_leaves_data_that_was_kept(tmp_path: Path) -> None:
+def test_data_that_was_kept_outlives_a_start_that_fails_and_a_change_of_ports(tmp_path: Path) -> None:
     plane = ControlPlane(tmp_path / "plane", Options(keep=True))
     plane.start()
     put_configmap(plane, "kept")
@@ -256,6 +256,15 @@ def test_start_that_fails_leaves_data_that_was_kept(tmp_path: Path) -> None:
     try:
         plane.start()
         assert has_configmap(plane, "kept")
+        before = plane.ports
+        plane.stop()
+        with socket.socket() as somebody:
+            somebody.bind((HOST, before.kubelet))
+            plane.start()
+        _, node = plane.api().call("GET", "/api/v1/nodes/node-1")
+        assert (
+            node["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"] == plane.ports.kubelet != before.kubelet
+        )
     finally:
         plane.stop(delete=True)
 
