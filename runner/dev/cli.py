@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -153,7 +154,9 @@ def _up(args: argparse.Namespace) -> int:
         report=_report,
     )
     start = time.monotonic()
-    if plane.start():
+    with _ended_in_order():
+        started = plane.start()
+    if started:
         sys.stdout.write(f"ready in {time.monotonic() - start:.1f} s\n")
     else:
         sys.stdout.write(f"already running in {plane.layout.directory}\n")
@@ -161,6 +164,21 @@ def _up(args: argparse.Namespace) -> int:
         sys.stdout.write(f"audit log: {plane.audit_log}\n")
     sys.stdout.write(f"export KUBECONFIG={plane.kubeconfig}\n")
     return 0
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """SIGTERM and SIGHUP end the process as Ctrl-C does, so that nothing is left of what was begun."""
+
+    def end(number: int, _frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _report(step: str, seconds: float) -> None:

@@ -269,6 +269,23 @@ def test_data_that_was_kept_outlives_a_start_that_fails_and_a_change_of_ports(tm
         plane.stop(delete=True)
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_start_that_is_told_to_end_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
+    plane = ControlPlane(tmp_path / "new" / "plane")
+    command = [sys.executable, "-m", "runner", "dev", "up", "--dir", str(plane.layout.directory)]
+    starting = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    wait_for("the first two to run", lambda: len(running(plane)) == 2, seconds=DEADLINE, every=0.01)
+    begun = running(plane)
+
+    starting.send_signal(number)
+
+    _, told = starting.communicate(timeout=DEADLINE)
+    assert starting.returncode == 128 + number
+    assert none_alive(begun)
+    assert not (tmp_path / "new").exists()
+    assert b"Traceback" not in told
+
+
 def test_directory_that_was_there_before_stays(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
 
