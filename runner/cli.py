@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser, commands = _parser(words[0] if words else "")
     if words and not words[0].startswith("-") and words[0] not in commands.choices:
         return _unknown_command(words[0])
-    if words[:1] == ["run"]:
+    if words[:1] in (["run"], ["run-once"]):
         words = join_values(spell_out_booleans(words))
     parsed, more = parser.parse_known_args(words)
     _refuse(more, commands.choices.get(parsed.command, parser), parsed.command)

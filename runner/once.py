@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import shlex
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
@@ -26,6 +25,7 @@ from runner.control.status import failure_message
 from runner.errors import KindAbsentError, KubeError, NotFoundError, SettingsError
 from runner.execute.console import Console
 from runner.execute.executor import Executor
+from runner.execute.inputs import unquoted
 from runner.execute.run import Event, Outcome, Run
 from runner.execute.rundir import private_root
 from runner.kube.client import Client
@@ -97,7 +97,7 @@ def for_one_run(settings: Settings, parsed: argparse.Namespace) -> Settings:
     return replace(
         settings,
         ansible_verbosity=parsed.verbose,
-        ansible_args=shlex.join(flags) if not settings.ansible_args else " ".join([settings.ansible_args, *flags]),
+        ansible_args=" ".join(filter(None, [unquoted(settings.ansible_args), *flags])),
         executor=Engine.COLD,
         environment={**settings.environment, **colour},
     )

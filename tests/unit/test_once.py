@@ -78,8 +78,9 @@ def flags(**given: Any) -> argparse.Namespace:
     return argparse.Namespace(**{"check": False, "diff": False, "verbose": 0, **given})
 
 
-def test_check_and_diff_are_ansible_playbooks_own() -> None:
-    settings = for_one_run(Settings(ansible_args="--forks 2"), flags(check=True, diff=True))
+@pytest.mark.parametrize("given", ["--forks 2", "'--forks 2'"])
+def test_check_and_diff_are_ansible_playbooks_own(given: str) -> None:
+    settings = for_one_run(Settings(ansible_args=given), flags(check=True, diff=True))
     assert settings.ansible_args == "--forks 2 --check --diff"
 
 
