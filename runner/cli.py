@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser, commands = _parser(words[0] if words else "")
     if words and not words[0].startswith("-") and words[0] not in commands.choices:
         return _unknown_command(words[0])
-    if words[:1] == ["run"]:
+    if words[:1] in (["run"], ["run-once"]):
         words = join_values(spell_out_booleans(words))
     parsed, more = parser.parse_known_args(words)
     _refuse(more, commands.choices.get(parsed.command, parser), parsed.command)
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _call(
     parsed: argparse.Namespace, parser: argparse.ArgumentParser, commands: _Commands[argparse.ArgumentParser]
 ) -> int:
-    with_flags = {"run": _run, "validate": _validate, "rbac": _rbac, "dev": _dev}
+    with_flags = {"run": _run, "run-once": _run_once, "validate": _validate, "rbac": _rbac, "dev": _dev}
     match parsed.command:
         case command if command in with_flags:
             return with_flags[command](parsed)
@@ -80,6 +80,12 @@ def _parser(command: str) -> tuple[argparse.ArgumentParser, _Commands[argparse.A
     add_flags(run)
     run.add_argument("ignored", nargs="*", help=argparse.SUPPRESS)
     run.set_defaults(complain=run.error)
+    if command in ("run-once", "help", "completion"):
+        from runner.once import add_parser as add_once  # noqa: PLC0415  (run must not pay for importing it)
+
+        add_once(commands)
+    else:
+        commands.add_parser("run-once", help="reconcile one custom resource from here, and show it")
     _add_validate(commands)
     _add_rbac(commands)
     if command in ("dev", "help", "completion"):
@@ -153,7 +159,18 @@ def _run(parsed: argparse.Namespace) -> int:
     watches, notes = load_watches(settings.watches_file, Path.cwd(), settings.environment)
     for note in notes:
         sys.stderr.write(f"Warning: {note}\n")
-    return asyncio.run(run_operator(settings, {watch.gvk: watch for watch in watches}))
+    by_kind = {watch.gvk: watch for watch in watches}
+    if settings.watch:
+        from runner.reloading import run_reloading  # noqa: PLC0415  (only development pays for importing it)
+
+        return asyncio.run(run_reloading(settings, by_kind))
+    return asyncio.run(run_operator(settings, by_kind))
+
+
+def _run_once(parsed: argparse.Namespace) -> int:
+    from runner.once import main as once_main  # noqa: PLC0415  (help and version must not pay for importing it)
+
+    return once_main(parsed, os.environ)
 
 
 def _validate(parsed: argparse.Namespace) -> int:

@@ -186,12 +186,16 @@ class BinariesError(DevError):
 
 
 class ComponentError(DevError):
-    """A component of the control plane ended while it was being started; `log_tail` is how its log ends."""
+    """A component of the control plane ended while it was being started.
 
-    def __init__(self, component: str, log: str, log_tail: str) -> None:
+    `cause` is the line of its log that says why, `log_tail` is how the log ends.
+    """
+
+    def __init__(self, component: str, cause: str, log_tail: str) -> None:
         self.component = component
         self.log_tail = log_tail
-        super().__init__(f"{component} ended while it was being started. Its log ({log}) ends with:\n{log_tail}")
+        more = f"\nIts log ended with:\n{log_tail}" if len(log_tail.splitlines()) > 1 else ""
+        super().__init__(f"{component} ended while it was being started: {cause}{more}")
 
 
 class StreamError(KubeError):

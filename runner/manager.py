@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import structlog
@@ -16,6 +17,7 @@ from runner.config.watches import Engine, Watch, uses_children
 from runner.control.plan import Bounds, Defaults
 from runner.control.queue import WorkQueue
 from runner.control.reconciler import Reconciler
+from runner.control.request import Trigger
 from runner.control.sources import OwnerWatch, Watching, where_to_watch
 from runner.control.worker import Report, Workers
 from runner.errors import RunError
@@ -29,7 +31,7 @@ from runner.kube.recorder import Recorder
 from runner.kube.reflector import Reflector
 from runner.kube.sockets import Fence
 from runner.metrics import Metrics
-from runner.objects import GroupVersionKind, Owner
+from runner.objects import GroupVersionKind, ObjectKey, Owner
 from runner.serve import metrics, usermetrics
 from runner.serve.metrics import Reviews, serving_context
 from runner.serve.ownership import Mechanism
@@ -42,6 +44,8 @@ MEASURE_EVERY = 5.0
 """Seconds between two looks at the queue and the reflectors for the metrics."""
 
 Watches = Mapping[GroupVersionKind, Watch]
+Meanwhile = Callable[[Callable[[Collection[GroupVersionKind]], int]], Coroutine[Any, Any, None]]
+"""Is given what has every custom resource of some kinds reconciled, and returns how many they are."""
 
 
 async def run_operator(settings: Settings, watches: Watches) -> int:
@@ -52,15 +56,23 @@ async def run_operator(settings: Settings, watches: Watches) -> int:
     Raises OperatorError when the operator cannot start.
     """
     stopping = asyncio.Event()
+    with stopped_by_signals(stopping):
+        return await operate(settings, watches, stopping)
+
+
+async def operate(
+    settings: Settings, watches: Watches, stopping: asyncio.Event, meanwhile: Meanwhile | None = None
+) -> int:
+    """The same until `stopping` is set, or `meanwhile` returns, which begins when this process leads."""
     async with AsyncExitStack() as stack:
-        stack.enter_context(stopped_by_signals(stopping))
         parts = await _Parts.build(stack, settings, watches)
         leadership = parts.leadership
         await parts.listen(stack)
         await either(stopping.wait(), leadership.won())
         if not stopping.is_set():
             parts.work(stack)
-            await either(stopping.wait(), leadership.lost(), parts.serve())
+            also = [meanwhile(parts.enqueue)] if meanwhile else []
+            await either(stopping.wait(), leadership.lost(), parts.serve(), *also)
         log.info("Stopping", grace_seconds=settings.graceful_shutdown_timeout)
         in_time = await parts.workers.stop(settings.graceful_shutdown_timeout)
     log.info("Stopped", runs_cut_short=not in_time, leadership_lost=leadership.is_lost)
@@ -166,6 +178,14 @@ class _Parts:
                 self._metrics.reflector_restarts(gvk, namespace, restarts)
             await asyncio.sleep(MEASURE_EVERY)
 
+    def enqueue(self, kinds: Collection[GroupVersionKind]) -> int:
+        """Have every custom resource of these kinds reconciled because its content has changed."""
+        stores = self._watching.stores(kinds)
+        keys = [ObjectKey(gvk, meta.namespace, meta.name) for gvk, store in stores for meta in store]
+        for key in keys:
+            self._queue.add(key, Trigger.CONTENT)
+        return len(keys)
+
     def _reconciler(self) -> Reconciler:
         return Reconciler(
             self._watches,
@@ -174,7 +194,7 @@ class _Parts:
             recorder=self._recorder,
             grant=self.proxy.grant,
             on_finished=self._report.finished,
-            defaults=self._defaults,
+            defaults=partial(defaults_of, self._settings),
         )
 
     def _reactions(self) -> Reactions:
@@ -189,18 +209,6 @@ class _Parts:
         self.proxy.refuse_all()
         self.workers.cancel()
 
-    def _defaults(self, gvk: GroupVersionKind) -> Defaults:
-        return Defaults(
-            reconcile_period=self._settings.reconcile_period,
-            verbosity=self._settings.verbosity(gvk),
-            reconcile_at_start=self._settings.reconcile_at_start,
-            deadline=self._settings.run_deadline,
-            gather_facts=self._settings.gather_facts,
-            ansible_args=self._settings.ansible_args,
-            engine=Engine(self._settings.executor),
-            bounds=Bounds(self._settings.min_reconcile_period, self._settings.max_runner_artifacts_limit),
-        )
-
     def _follow(self, owner: Owner, kind: GroupVersionKind, mechanism: Mechanism, namespace: str) -> None:
         by_annotation = mechanism is Mechanism.ANNOTATION
         place = where_to_watch(
@@ -214,6 +222,20 @@ class _Parts:
         """What keeps the operator from being ready; a forbidden kind does not, the others are served."""
         unready = self._watching.unready()
         return f"not watching {', '.join(map(str, unready))}" if unready else ""
+
+
+def defaults_of(settings: Settings, gvk: GroupVersionKind) -> Defaults:
+    """What applies to the objects of a kind where neither they nor its watch say otherwise."""
+    return Defaults(
+        reconcile_period=settings.reconcile_period,
+        verbosity=settings.verbosity(gvk),
+        reconcile_at_start=settings.reconcile_at_start,
+        deadline=settings.run_deadline,
+        gather_facts=settings.gather_facts,
+        ansible_args=settings.ansible_args,
+        engine=Engine(settings.executor),
+        bounds=Bounds(settings.min_reconcile_period, settings.max_runner_artifacts_limit),
+    )
 
 
 def _console(settings: Settings, watches: Watches) -> Console:

@@ -194,6 +194,13 @@ RUN_FLAGS = (
         "run every custom resource at start, not only those that are due",
         ours=True,
     ),
+    Flag(
+        "watch",
+        boolean,
+        False,
+        "for development: take up changes of watches.yaml, roles and playbooks as they are saved",
+        ours=True,
+    ),
     Flag("metrics-addr", str, "", "deprecated", alias_of="metrics-bind-address"),
     Flag("enable-leader-election", boolean, False, "deprecated", alias_of="leader-elect"),
     Flag("leader-elect-resource-lock", str, "", "deprecated", ignored=True),

@@ -96,6 +96,7 @@ class Settings:
     runner_dir: Path = Path("/tmp/ansible-operator/runner")  # noqa: S108  (the Go operator's place)
     executor: str = "auto"
     reconcile_at_start: bool = True
+    watch: bool = False
     cluster: ClusterSettings = NOTHING_GIVEN
     gather_facts: bool = True
     console_verbosity: int = 0

@@ -29,6 +29,7 @@ class Trigger(StrEnum):
     CHANGED = "changed"
     ANNOTATED = "annotated"
     SELECTED = "selected"
+    CONTENT = "content"
     DEPENDENT = "dependent"
     REQUEUED = "requeued"
     RETRY = "retry"
@@ -47,6 +48,7 @@ _PRIORITIES = {
     Trigger.CHANGED: Priority.CHANGE,
     Trigger.ANNOTATED: Priority.CHANGE,
     Trigger.SELECTED: Priority.CHANGE,
+    Trigger.CONTENT: Priority.CHANGE,
     Trigger.DEPENDENT: Priority.DEPENDENT,
     Trigger.REQUEUED: Priority.RETRY,
     Trigger.RETRY: Priority.RETRY,

@@ -7,7 +7,7 @@ kind in a namespace, whether its objects are custom resources, dependents, or bo
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import structlog
@@ -15,7 +15,7 @@ import structlog
 from runner.config.watches import Watch
 from runner.control.queue import WorkQueue
 from runner.control.request import Trigger
-from runner.kube.listwatch import Change
+from runner.kube.listwatch import Change, Store
 from runner.kube.reflector import Reflector
 from runner.objects import PRIMARY, PRIMARY_TYPE, GroupVersionKind, ObjectKey, ObjectMeta, is_name
 
@@ -30,7 +30,6 @@ _BOOKKEEPING = (
     "volume.kubernetes.io/",
 )
 """Annotations that Kubernetes' own controllers write as a kind of status."""
-
 
 log = structlog.get_logger(__name__)
 Place = tuple[GroupVersionKind, str]
@@ -221,6 +220,12 @@ class Watching:
         """The custom resource kinds that are absent, or that nobody has been able to list so far."""
         entries = self._watched.items()
         return [gvk for (gvk, _), entry in entries if entry.watch is not None and not entry.reflector.ready]
+
+    def stores(self, kinds: Collection[GroupVersionKind]) -> Iterator[tuple[GroupVersionKind, Store]]:
+        """The custom resources of these kinds, as they were seen last."""
+        for (gvk, _), entry in self._watched.items():
+            if gvk in kinds and entry.watch is not None:
+                yield gvk, entry.reflector.store
 
     def restarts(self) -> Iterator[tuple[Place, int]]:
         """How often each watch had to begin anew."""

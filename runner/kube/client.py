@@ -17,12 +17,11 @@ from runner.config.settings import NOTHING_GIVEN, ClusterSettings
 from runner.errors import ApiError, NestedError, UnreachableError
 from runner.kube.answers import decoded, error_of, shallow, too_deep
 from runner.kube.clock import REAL, Backoff, Clock
-from runner.kube.connection import Connection, Endpoint, Resolver
+from runner.kube.connection import AGENT, Connection, Endpoint, Resolver
 from runner.kube.credentials import Login, find_login
 from runner.kube.sockets import Fence, Sockets, connected
 from runner.objects import LEVELS
 
-AGENT = "ansible-operator"
 TRIES = 3
 LONGEST_RETRY_AFTER = 10.0
 CONNECT_SECONDS = 10.0
@@ -118,9 +117,18 @@ class Client:
         """The server's address without a slash at the end."""
         return str(self._base).rstrip("/")
 
-    async def auth_headers(self) -> dict[str, str]:
-        """The header that logs in, if any; secret. A token that rotates is read again when it is due."""
-        return dict((await self._connection.current()).headers)
+    @property
+    def impersonates(self) -> bool:
+        """Whether it acts as somebody else than it logs in as."""
+        return self._connection.impersonates
+
+    async def namespace(self) -> str:
+        """Where objects are meant to be if nothing is said: the kubeconfig's, the pod's, or `default`."""
+        return (await self._connection.current()).namespace or "default"
+
+    async def authorized(self, headers: Mapping[str, str]) -> CIMultiDict[str]:
+        """These headers with the credentials; secret. A token that rotates is read again when it is due."""
+        return (await self._connection.current()).authorized(headers)
 
     async def request(self, method: str, path: str, **options: Unpack[Options]) -> Json:
         """The decoded JSON of the answer.
@@ -213,7 +221,7 @@ class Client:
             return await self._session.request(
                 call.method,
                 call.url,
-                headers=_headers(call.headers, endpoint.headers),
+                headers=endpoint.authorized(call.headers),
                 data=call.data,
                 timeout=call.timeout,
                 ssl=endpoint.tls or True,
@@ -248,20 +256,6 @@ class Client:
                 )
         except (OSError, TimeoutError) as error:
             raise unreachable(error, self._base) from None
-
-
-def _headers(given: Mapping[str, str], login: Mapping[str, str]) -> CIMultiDict[str]:
-    """What was given, repeated ones kept (`Impersonate-Group`), and the credentials in place of any other."""
-    headers: CIMultiDict[str] = CIMultiDict()
-    spelled: dict[str, str] = {}
-    for name, value in given.items():
-        headers.add(
-            spelled.setdefault(name.lower(), name), value
-        )  # aiohttp keeps repeated ones of one spelling only
-    headers.setdefault("User-Agent", AGENT)
-    for name, value in login.items():
-        headers[name] = value
-    return headers
 
 
 def unreachable(error: BaseException, base: URL | str) -> UnreachableError:

@@ -16,6 +16,7 @@ import yaml
 
 from runner.config.settings import ClusterSettings
 from runner.errors import CredentialsError
+from runner.kube.impersonation import Headers, headers_of
 
 if TYPE_CHECKING:
     import kopf
@@ -30,7 +31,7 @@ PATHS = ("certificate-authority", "client-certificate", "client-key", "tokenFile
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """A way in. `info` holds secrets.
+    """A way in. `info` holds secrets; `impersonate` are headers that say whom to act as.
 
     `fresh_for` says when to read them again, `good_for` when they are certain to be refused: in seconds, infinite
     for what never changes by itself, or not known to end.
@@ -40,6 +41,7 @@ class Credentials:
     server_name: str = ""
     fresh_for: float = float("inf")
     good_for: float = float("inf")
+    impersonate: Headers = ()
 
 
 Login = Callable[[], Credentials]
@@ -94,12 +96,14 @@ def from_kubeconfig(files: list[Path]) -> Credentials:
         proxy_url=cluster.get("proxy-url"),
         username=user.get("username"),
         password=user.get("password"),
+        default_namespace=target.namespace or None,
         token=user.get("token") or provider.get("id-token") or provider.get("access-token"),
         **_either("ca", cluster, "certificate-authority"),
         **_either("certificate", user, "client-certificate"),
         **_either("private_key", user, "client-key"),
     )
-    return Credentials(info, str(cluster.get("tls-server-name") or ""), fresh_for, good_for)
+    server_name = str(cluster.get("tls-server-name") or "")
+    return Credentials(info, server_name, fresh_for, good_for, headers_of(target.user))
 
 
 def _from_plugin(target: Target) -> tuple[Mapping[str, Any], float]:
@@ -181,6 +185,7 @@ class Target:
     cluster: Section
     user: Section = field(repr=False)
     directory: Path
+    namespace: str = ""
 
 
 def read(files: Iterable[Path]) -> Target:
@@ -201,7 +206,8 @@ def read(files: Iterable[Path]) -> Target:
     user, user_home = _named(found, "users", "user", context.get("user", ""), where)
     if not cluster.get("server"):
         raise CredentialsError(f"{where}: the cluster of context {current!r} names no server")
-    return Target(current, _absolute(cluster, home), _absolute(user, user_home), user_home)
+    namespace = str(context.get("namespace") or "")
+    return Target(current, _absolute(cluster, home), _absolute(user, user_home), user_home, namespace)
 
 
 def _parse(path: Path) -> Section:
