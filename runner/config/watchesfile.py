@@ -26,7 +26,7 @@ from runner.config.watches import (
     foreign_keys,
     syntax_error,
 )
-from runner.config.yamlfile import Fields, Located, Mistakes, read_yaml
+from runner.config.yamlfile import UNREADABLE, Fields, Located, Mistakes, read_yaml
 from runner.errors import Problem, WatchesError
 from runner.objects import GroupVersionKind
 
@@ -115,7 +115,7 @@ def read_watches(path: Path, directory: Path, environment: Mapping[str, str], ho
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise WatchesError([Problem(str(path), 1, "", f"cannot be read: {error}")]) from error
+        raise WatchesError([Problem(str(path), 1, "", f"cannot be read: {error}", UNREADABLE)]) from error
     mistakes = Mistakes(str(path))
     reader = _Reader(directory, environment, mistakes, home)
     watches = reader.read(read_yaml(substitute(text, environment), str(path)))
@@ -173,14 +173,16 @@ class _Reader:
     def _check_kind(self, gvk: GroupVersionKind, fields: Fields) -> None:
         missing = [name for name in ("version", "kind") if not getattr(gvk, name)]
         for name in missing:
-            fields.problem(name, f"invalid GVK: {gvk}: {name} must not be empty")
+            fields.problem(name, f"invalid GVK: {gvk}: {name} must not be empty", "watch-kind-missing")
         if not missing and self.lines.setdefault(gvk, fields.line) != fields.line:
-            fields.problem("", f"duplicate GVK: {gvk}, already watched in line {self.lines[gvk]}")
+            fields.problem(
+                "", f"duplicate GVK: {gvk}, already watched in line {self.lines[gvk]}", "watch-duplicate"
+            )
 
     def _content(self, fields: Fields) -> Content | None:
         playbook, role = fields.text("playbook"), fields.text("role")
         if not (playbook or role):
-            fields.problem("", "must specify Role or Playbook")
+            fields.problem("", "must specify Role or Playbook", "watch-without-content")
             return None
         return self._resolve(fields, playbook, role)
 
@@ -194,9 +196,11 @@ class _Reader:
         name, value = ("playbook", playbook) if playbook else ("role", role)
         message = f"{name}: {value} was not found; looked at {', '.join(map(str, tried))}"
         if tolerant:
-            fields.note(name, message + "; the finalizer will fail when it is needed")
+            fields.note(
+                name, message + "; the finalizer will fail when it is needed", "watch-finalizer-content-missing"
+            )
             return Content(tried[0], is_role=not playbook)
-        fields.problem(name, message)
+        fields.problem(name, message, "watch-content-missing")
         return None
 
     def _finalizer(self, fields: Fields | None) -> Finalizer | None:
@@ -205,9 +209,9 @@ class _Reader:
         name, playbook, role = fields.text("name"), fields.text("playbook"), fields.text("role")
         variables = fields.plain_map("vars")
         if not name:
-            fields.problem("name", "finalizer must have name")
+            fields.problem("name", "finalizer must have name", "watch-finalizer-invalid")
         if not (playbook or role or variables):
-            fields.problem("", "must specify Role, Playbook or vars")
+            fields.problem("", "must specify Role, Playbook or vars", "watch-finalizer-invalid")
         content = self._resolve(fields, playbook, role, tolerant=bool(variables)) if playbook or role else None
         self._note_unknown(fields, ("name", "playbook", "role", "vars"))
         return Finalizer(name, content, variables)
@@ -219,7 +223,7 @@ class _Reader:
             else:
                 close = difflib.get_close_matches(name, known, 1)
                 hint = f"did you mean {close[0]}?" if close else "known are " + ", ".join(known)
-            self._mistakes.note(line, fields.at(name), f"unknown field, ignored; {hint}")
+            self._mistakes.note(line, fields.at(name), f"unknown field, ignored; {hint}", "watch-unknown-field")
 
 
 def _gvk(fields: Fields) -> GroupVersionKind:
@@ -261,8 +265,12 @@ def _status_map(fields: Fields) -> dict[str, str]:
         if inner is None:
             continue
         if error := syntax_error(expression):
-            inner.problem(name, f"not a JMESPath expression: {error}")
+            inner.problem(name, f"not a JMESPath expression: {error}", "watch-status-invalid")
         elif unknown := foreign_keys(expression):
             known = " and ".join(SOURCES)
-            inner.note(name, f"{', '.join(unknown)} is always null: the keys of a run's result are {known}")
+            inner.note(
+                name,
+                f"{', '.join(unknown)} is always null: the keys of a run's result are {known}",
+                "watch-status-null",
+            )
     return expressions

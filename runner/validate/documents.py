@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from runner.config.yamlfile import Located, read_all_yaml
+from runner.config.yamlfile import UNREADABLE, Located, read_all_yaml
 from runner.errors import Problem, SettingsError, WatchesError
+from runner.validate.findings import Finding, of_problem
 
 YAML = (".yml", ".yaml")
 _VAULT = "$ANSIBLE_VAULT;"
@@ -19,35 +19,6 @@ DIRECTORIES = ("crds", "config", "deploy")
 Schema = Mapping[str, Any]
 ITEM = "[]"
 """In a path: into the items of a list."""
-
-
-class Severity(StrEnum):
-    """An error will fail at run time; a warning may be meant."""
-
-    ERROR = "error"
-    WARNING = "warning"
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Finding:
-    """One mistake. `line` counts from 1; `field` is a path such as `[2].finalizer.name`, or empty."""
-
-    file: str
-    line: int
-    field: str
-    message: str
-    severity: Severity = Severity.ERROR
-
-    def __str__(self) -> str:
-        return f"{self.severity}: {Problem(self.file, self.line, self.field, self.message)}"
-
-
-def warning(file: str, line: int, field: str, message: str) -> Finding:
-    return Finding(file, line, field, message, Severity.WARNING)
-
-
-def of_problem(problem: Problem, severity: Severity = Severity.ERROR) -> Finding:
-    return Finding(problem.file, problem.line, problem.field, problem.message, severity)
 
 
 def project_directory(given: str) -> Path:
@@ -102,7 +73,7 @@ def read(path: Path) -> tuple[list[Document], list[Finding]]:
         content = path.read_text(encoding="utf-8")
         nodes = [] if content.startswith(_VAULT) else read_all_yaml(content, file)
     except (OSError, UnicodeDecodeError) as error:
-        return [], [of_problem(Problem(file, 1, "", f"cannot be read: {error}"))]
+        return [], [of_problem(Problem(file, 1, "", f"cannot be read: {error}", UNREADABLE))]
     except WatchesError as error:
         return [], [of_problem(problem) for problem in error.problems]
     return [Document(file, node) for node in nodes], []

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from runner.config.watchesfile import Reading, read_watches
 from runner.errors import WatchesError
-from runner.validate import crds, dependencies, documents, rbac
+from runner.validate import crds, dependencies, documents, ignores, rbac
 from runner.validate.content import IMAGE_HOME, Reader, find_places, redirects
 from runner.validate.crds import Watched
-from runner.validate.documents import Finding, Severity, of_problem, shown, warning
+from runner.validate.documents import shown
+from runner.validate.findings import Finding, count, of_problem
+from runner.validate.formats import FORMATS
+from runner.validate.rules import Severity
 
 TRUSTING = (
     "whoever may write such a resource can run commands as the operator: Jinja in it is evaluated, and a key such"
@@ -42,14 +43,16 @@ def validate(project: Path, watches_file: Path, environment: Mapping[str, str]) 
         *_of_content(watched, project, environment),
         *_of_manifests(watched, project),
     }
-    return sorted(findings)
+    kept = ignores.apply(list(findings), _texts(project, watches_file, findings))
+    return sorted(kept, key=lambda finding: finding.place)
 
 
 def _of_watches(reading: Reading, watched: list[Watched]) -> list[Finding]:
-    fatal = [of_problem(problem) for problem in reading.fatal]
-    harmless = [of_problem(problem, Severity.WARNING) for problem in reading.harmless]
     trusting = [item for item in watched if not item.watch.mark_unsafe]
-    return [*fatal, *harmless, *(warning(item.file, item.line, "markUnsafe", TRUSTING) for item in trusting)]
+    return [
+        *(of_problem(problem) for problem in (*reading.fatal, *reading.harmless)),
+        *(Finding("watch-mark-unsafe", item.file, item.line, "markUnsafe", TRUSTING) for item in trusting),
+    ]
 
 
 def _of_content(watched: list[Watched], project: Path, environment: Mapping[str, str]) -> list[Finding]:
@@ -74,24 +77,21 @@ def _of_manifests(watched: list[Watched], project: Path) -> list[Finding]:
     return [*findings, *rbac.check(watched, found)]
 
 
+_COMMENTED = (*documents.DIRECTORIES, "roles", "playbooks")
+"""Where comments that silence nothing are looked for."""
+
+
+def _texts(project: Path, watches_file: Path, findings: Iterable[Finding]) -> dict[str, str]:
+    """The files that may hold comments for `validate`, by their names."""
+    files = {watches_file, *(Path(finding.file) for finding in findings)}
+    files |= {file for file in project.iterdir() if file.suffix in documents.YAML}
+    files |= {file for name in _COMMENTED for file in documents.yaml_files(project / name)}
+    return {shown(file): file.read_text(encoding="utf-8", errors="replace") for file in files if file.is_file()}
+
+
 def main(parsed: argparse.Namespace, environment: Mapping[str, str]) -> int:
     """Print the findings; the exit code is 1 if one of them is an error. Raises SettingsError for no directory."""
     project = documents.project_directory(parsed.directory)
     findings = validate(project, project / parsed.watches_file, environment)
-    sys.stdout.write(_as_json(findings) if parsed.output == "json" else _as_text(findings))
-    return 1 if _count(findings, Severity.ERROR) else 0
-
-
-def _as_text(findings: Sequence[Finding]) -> str:
-    counts = {severity: _count(findings, severity) for severity in Severity}
-    counted = [f"{count} {severity}{'' if count == 1 else 's'}" for severity, count in counts.items()]
-    return "".join(f"{line}\n" for line in (*findings, ", ".join(counted)))
-
-
-def _as_json(findings: Sequence[Finding]) -> str:
-    counted = {f"{severity}s": _count(findings, severity) for severity in Severity}
-    return json.dumps({**counted, "findings": list(map(asdict, findings))}, indent=2) + "\n"
-
-
-def _count(findings: Sequence[Finding], severity: Severity) -> int:
-    return sum(finding.severity is severity for finding in findings)
+    sys.stdout.write(FORMATS[parsed.format](findings))
+    return 1 if count(findings, Severity.ERROR) else 0

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from runner.validate.crds import Watched, crd_of
-from runner.validate.documents import Document, Finding, Severity, child, members, of_kind, text, texts
+from runner.validate.documents import Document, child, members, of_kind, text, texts
+from runner.validate.findings import Finding
 from runner.validate.touches import EVENTS, LEASES, Touch, of_watch, resource_of
 
 ROLES = ("Role", "ClusterRole")
@@ -23,13 +24,13 @@ _WHY = {
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What the operator does, and why; without it an error, or less than that."""
+    """What the operator does, and why; `certain` where it will fail without."""
 
     group: str
     resource: str
     verbs: tuple[str, ...]
     why: str
-    severity: Severity = Severity.ERROR
+    certain: bool = True
     cluster: bool = False
 
 
@@ -65,7 +66,8 @@ def check(watched: Sequence[Watched], manifests: list[Document]) -> Iterator[Fin
         if lacking:
             what = f"no{' cluster' if need.cluster else ''} role allows {', '.join(lacking)} on {need.resource}"
             message = f"{what}, {need.why}; add {_yaml(need)}"
-            yield Finding(place.file, place.get("rules").line, "rules", message, need.severity)
+            rule = "rbac-missing" if need.certain else "rbac-maybe-missing"
+            yield Finding(rule, place.file, place.get("rules").line, "rules", message)
 
 
 def _roles(manifests: list[Document]) -> list[Document]:
@@ -94,7 +96,7 @@ def _needs(watched: Sequence[Watched], manifests: list[Document]) -> Iterator[Ne
     for item in watched:
         yield from _needs_of(item, crds)
     if watched:
-        yield _need(EVENTS, crds, "so that Events tell what happens to a custom resource", Severity.WARNING)
+        yield _need(EVENTS, crds, "so that Events tell what happens to a custom resource", certain=False)
     if any(_elects(manifest) for manifest in of_kind(manifests, "Deployment", "StatefulSet")):
         yield _need(LEASES, crds, "needed by --leader-elect")
 
@@ -104,14 +106,11 @@ def _needs_of(item: Watched, crds: list[Document]) -> Iterator[Need]:
     cluster = crd is not None and crd.text("spec", "scope") == "Cluster"
     for touch in of_watch(item.watch):
         certain = crd is not None and touch.subresource != "finalizers"  # else the plural is a guess
-        severity = Severity.ERROR if certain else Severity.WARNING
-        yield _need(touch, crds, _WHY[touch.subresource].format(touch.kind), severity, cluster=cluster)
+        yield _need(touch, crds, _WHY[touch.subresource].format(touch.kind), certain=certain, cluster=cluster)
 
 
-def _need(
-    touch: Touch, crds: list[Document], why: str, severity: Severity = Severity.ERROR, *, cluster: bool = False
-) -> Need:
-    return Need(touch.group, resource_of(touch, crds), touch.verbs, why, severity, cluster)
+def _need(touch: Touch, crds: list[Document], why: str, *, certain: bool = True, cluster: bool = False) -> Need:
+    return Need(touch.group, resource_of(touch, crds), touch.verbs, why, certain, cluster)
 
 
 def _elects(manifest: Document) -> bool:
