@@ -1,12 +1,11 @@
-"""The YAML documents and manifests of a project, the schemas among them, and what is found in them."""
+"""The YAML documents and manifests of a project."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from runner.config.yamlfile import UNREADABLE, Located, read_all_yaml
 from runner.errors import Problem, SettingsError, WatchesError
@@ -16,9 +15,6 @@ YAML = (".yml", ".yaml")
 _VAULT = "$ANSIBLE_VAULT;"
 CRD_DIRECTORIES = ("crds", "config/crd", "deploy/crds")
 DIRECTORIES = ("crds", "config", "deploy")
-Schema = Mapping[str, Any]
-ITEM = "[]"
-"""In a path: into the items of a list."""
 
 
 def project_directory(given: str) -> Path:
@@ -118,37 +114,3 @@ def _objects(documents: list[Document]) -> Iterator[Document]:
                 yield Document(document.file, item)
         else:
             yield document
-
-
-def at(schema: Schema, path: Sequence[str]) -> Schema | None:
-    """The schema at a path: empty where anything is kept, None where the value would be pruned."""
-    if not path:
-        return schema
-    name, *rest = path
-    inner = schema.get("items") if name == ITEM else (schema.get("properties") or {}).get(name)
-    if isinstance(inner, Mapping):
-        return at(inner, rest)
-    additional = schema.get("additionalProperties")
-    if isinstance(additional, Mapping):
-        return at(additional, rest)
-    return {} if additional is True or schema.get("x-kubernetes-preserve-unknown-fields") is True else None
-
-
-def keeps(schema: Schema, path: Sequence[str]) -> bool:
-    """Whether a value, and what it holds, survives."""
-    found = at(schema, path)
-    if found is None:
-        return False
-    holds_nothing = found.get("type") == "object" and not (
-        found.get("properties")
-        or found.get("additionalProperties")
-        or found.get("x-kubernetes-preserve-unknown-fields")
-    )
-    return not holds_nothing
-
-
-def refuses_empty(schema: Schema, path: Sequence[str]) -> bool:
-    """Whether an empty string is invalid there."""
-    found = at(schema, path) or {}
-    enum = found.get("enum")
-    return bool(found.get("minLength")) or (isinstance(enum, list) and "" not in enum)
