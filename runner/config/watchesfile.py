@@ -184,6 +184,9 @@ class _Reader:
         if not (playbook or role):
             fields.problem("", "must specify Role or Playbook", "watch-without-content")
             return None
+        if playbook and role:
+            message = f"{role} is not run: a playbook goes before a role; remove one of them"
+            fields.note("role", message, "watch-two-contents")
         return self._resolve(fields, playbook, role)
 
     def _resolve(self, fields: Fields, playbook: str, role: str, *, tolerant: bool = False) -> Content | None:

@@ -51,13 +51,6 @@ def check(watched: Watched, crds: list[Document]) -> Iterator[Finding]:
 
 
 def _check_crd(watched: Watched, crd: Document) -> Iterator[Finding]:
-    if crd.text("apiVersion") != "apiextensions.k8s.io/v1":
-        message = "must be apiextensions.k8s.io/v1: Kubernetes serves no other since 1.22"
-        yield Finding("crd-api-version", crd.file, crd.get("apiVersion").line, "apiVersion", message)
-        return
-    scope = crd.get("spec", "scope")
-    if text(scope) not in ("Namespaced", "Cluster"):
-        yield Finding("crd-scope", crd.file, scope.line, "spec.scope", "must be Namespaced or Cluster")
     versions = {
         text(child(node, "name")): (i, node) for i, node in enumerate(members(crd.get("spec", "versions")))
     }

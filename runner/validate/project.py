@@ -7,20 +7,15 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from runner.config.watchesfile import Reading, read_watches
+from runner.config.watchesfile import read_watches
 from runner.errors import WatchesError
-from runner.validate import crds, dependencies, documents, ignores, rbac
-from runner.validate.content import IMAGE_HOME, Reader, find_places, redirects
+from runner.validate import dependencies, documents, ignores, manifests, watching
+from runner.validate.content import IMAGE_HOME, Places, Reader, find_places, redirects
 from runner.validate.crds import Watched
 from runner.validate.documents import shown
 from runner.validate.findings import Finding, count, of_problem
 from runner.validate.formats import FORMATS
 from runner.validate.rules import Severity
-
-TRUSTING = (
-    "whoever may write such a resource can run commands as the operator: Jinja in it is evaluated, and a key such"
-    " as ansibleConnection says how tasks are run. Set `markUnsafe: true`, unless all of them may do that"
-)
 
 
 def validate(project: Path, watches_file: Path, environment: Mapping[str, str]) -> list[Finding]:
@@ -38,25 +33,17 @@ def validate(project: Path, watches_file: Path, environment: Mapping[str, str]) 
         for watch in reading.watches
         if watch.gvk.version and watch.gvk.kind
     ]
+    places = find_places(project, environment)
     findings = {
-        *_of_watches(reading, watched),
-        *_of_content(watched, project, environment),
-        *_of_manifests(watched, project),
+        *watching.check(reading, watched),
+        *_of_content(watched, project, places),
+        *manifests.check(watched, project, places),
     }
     kept = ignores.apply(list(findings), _texts(project, watches_file, findings))
     return sorted(kept, key=lambda finding: finding.place)
 
 
-def _of_watches(reading: Reading, watched: list[Watched]) -> list[Finding]:
-    trusting = [item for item in watched if not item.watch.mark_unsafe]
-    return [
-        *(of_problem(problem) for problem in (*reading.fatal, *reading.harmless)),
-        *(Finding("watch-mark-unsafe", item.file, item.line, "markUnsafe", TRUSTING) for item in trusting),
-    ]
-
-
-def _of_content(watched: list[Watched], project: Path, environment: Mapping[str, str]) -> list[Finding]:
-    places = find_places(project, environment)
+def _of_content(watched: list[Watched], project: Path, places: Places) -> list[Finding]:
     reader = Reader(places)
     for item in watched:
         finalizer = item.watch.finalizer
@@ -66,15 +53,6 @@ def _of_content(watched: list[Watched], project: Path, environment: Mapping[str,
     required, findings = dependencies.read_requirements(project)
     findings += dependencies.missing(required, places)
     return [*reader.findings, *findings, *dependencies.check(reader.used, places, required, redirects())]
-
-
-def _of_manifests(watched: list[Watched], project: Path) -> list[Finding]:
-    found, findings = documents.read_manifests(project)
-    definitions = documents.of_kind(found, "CustomResourceDefinition")
-    if documents.has_crd_directory(project):
-        for item in watched:
-            findings += crds.check(item, definitions)
-    return [*findings, *rbac.check(watched, found)]
 
 
 _COMMENTED = (*documents.DIRECTORIES, "roles", "playbooks")

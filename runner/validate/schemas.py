@@ -12,6 +12,8 @@ from runner.validate.documents import Document, child, members, text
 Schema = Mapping[str, Any]
 ITEM = "[]"
 """In a path: into the items of a list."""
+EMBEDDED = "x-kubernetes-embedded-resource"
+INT_OR_STRING = "x-kubernetes-int-or-string"
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 
 
