@@ -22,7 +22,14 @@ class Watched:
 
     watch: Watch
     file: str
-    line: int
+    entry: Located
+
+    @property
+    def line(self) -> int:
+        return self.entry.line
+
+    def line_of(self, *names: str) -> int:
+        return child(self.entry, *names).line
 
 
 def is_custom(group: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from runner.config.watchesfile import read_watches
+from runner.config.yamlfile import Located
 from runner.errors import WatchesError
 from runner.validate import dependencies, documents, ignores, manifests, watching
 from runner.validate.content import IMAGE_HOME, Places, Reader, find_places, redirects
@@ -29,7 +30,7 @@ def validate(project: Path, watches_file: Path, environment: Mapping[str, str]) 
     except WatchesError as error:
         return [of_problem(problem) for problem in error.problems]
     watched = [
-        Watched(watch, file, reading.lines.get(watch.gvk, 1))
+        Watched(watch, file, reading.entries.get(watch.gvk, Located(None, 1)))
         for watch in reading.watches
         if watch.gvk.version and watch.gvk.kind
     ]

@@ -63,7 +63,9 @@ def check(watched: Sequence[Watched], manifests: list[Document]) -> Iterator[Fin
     for need in _needs(watched, manifests):
         lacking = _lacking(need, rules)
         if lacking:
-            yield _finding("rbac-missing" if need.certain else "rbac-maybe-missing", roles[0], need, lacking)
+            yield _finding(
+                "rbac-missing" if need.certain else "rbac-maybe-missing", _largest(roles), need, lacking
+            )
 
 
 def check_tasks(touches: Sequence[tuple[str, Touch]], manifests: list[Document]) -> Iterator[Finding]:
@@ -81,7 +83,7 @@ def check_tasks(touches: Sequence[tuple[str, Touch]], manifests: list[Document])
         need = Need(group, resource, tuple(sorted(verbs)), f"which {file} does")
         lacking = _lacking(need, rules)
         if lacking:
-            yield _finding("rbac-missing-for-tasks", roles[0], need, lacking)
+            yield _finding("rbac-missing-for-tasks", _largest(roles), need, lacking)
 
 
 def _surely(touch: Touch) -> set[str]:
@@ -108,6 +110,11 @@ def _bound(manifests: list[Document]) -> set[tuple[str, str]]:
         for binding in of_kind(manifests, *BINDINGS)
         if any(text(child(subject, "kind")) == "ServiceAccount" for subject in members(binding.get("subjects")))
     }
+
+
+def _largest(roles: list[Document]) -> Document:
+    """The role with most rules: rather the manager's than that of the leader election."""
+    return max(roles, key=lambda role: len(members(role.get("rules"))))
 
 
 def _lacking(need: Need, rules: list[Rule]) -> list[str]:

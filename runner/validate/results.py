@@ -22,19 +22,20 @@ def check(item: Watched, tasks: Iterable[Any], kinds: set[str]) -> Iterator[Find
     for field, expression in item.watch.status.items():
         if syntax_error(expression):
             continue
+        place = (item.file, item.line_of("status", field), f"status.{field}")
         missing = sorted(asked_data(expression) - published)
         if missing and ANYTHING not in published:
             message = (
                 f"nothing publishes {', '.join(missing)}: add a task `ansible.builtin.set_stats` with"
                 f" `data: {{{missing[0]}: …}}`"
             )
-            yield Finding("status-unpublished", item.file, item.line, f"status.{field}", message)
+            yield Finding("status-unpublished", *place, message)
         unwritten = sorted(asked_kinds(expression) - kinds)
         if unwritten and ANYTHING not in kinds:
             message = (
                 f"no task names the kind {', '.join(unwritten)}; known are {', '.join(sorted(kinds)) or 'none'}"
             )
-            yield Finding("status-kind-unwritten", item.file, item.line, f"status.{field}", message)
+            yield Finding("status-kind-unwritten", *place, message)
 
 
 def published_in(node: Any) -> Iterator[str]:  # noqa: ANN401  (any YAML)

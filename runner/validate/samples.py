@@ -10,7 +10,7 @@ from runner.config.yamlfile import Located
 from runner.validate.crds import Watched, crd_of
 from runner.validate.documents import Document, entries, members
 from runner.validate.findings import Finding
-from runner.validate.schemas import EMBEDDED, keeps_all, schema_of, version_of
+from runner.validate.schemas import EMBEDDED, keeps_all, properties_of, schema_of, version_of
 from runner.validate.values import misfits
 
 _IMPLICIT = ("apiVersion", "kind", "metadata")
@@ -72,7 +72,7 @@ def _pruned(document: Document, schema: Any, node: Located, field: str) -> Itera
     """The fields that the API server prunes, or refuses where it is asked to be strict, as kubectl does."""
     if not isinstance(schema, dict):
         return
-    known = schema.get("properties") or {}
+    known = properties_of(schema)
     for name, value in entries(node).items() if schema.get("type") in (None, "object") else ():
         where = f"{field}.{name}" if field else name
         inner = known.get(name, schema.get("additionalProperties"))

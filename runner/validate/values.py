@@ -11,7 +11,7 @@ import jsonschema
 
 from runner.config.yamlfile import Located
 from runner.validate.documents import child, members
-from runner.validate.schemas import INT_OR_STRING
+from runner.validate.schemas import INT_OR_STRING, properties_of
 
 _IN_MADE = ("required", "pattern", "type", "properties", "items", "additionalProperties", "default")
 """What is made anew, or left out."""
@@ -51,14 +51,14 @@ def as_json_schema(schema: Any) -> Any:  # noqa: ANN401  (any YAML)
     if not isinstance(schema, dict):
         return schema
     made = {name: value for name, value in schema.items() if not (name.startswith("x-") or name in _IN_MADE)}
-    properties = schema.get("properties") or {}
+    properties = properties_of(schema)
     made["properties"] = {name: as_json_schema(inner) for name, inner in properties.items()}
     for name in ("items", "additionalProperties", "not"):
         if isinstance(schema.get(name), dict):
             made[name] = as_json_schema(schema[name])
     for name in ("allOf", "anyOf", "oneOf"):
-        if isinstance(schema.get(name), list):
-            made[name] = [as_json_schema(inner) for inner in schema[name]]
+        if name in schema:
+            made[name] = [as_json_schema(inner) for inner in _listed(schema, name)]
     return {**made, **_kinds(schema), **_required(schema), **_pattern(schema.get("pattern"))}
 
 
@@ -72,10 +72,14 @@ def _kinds(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 def _required(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Without those that have a default, which is filled in before anything is checked."""
-    properties = schema.get("properties") or {}
+    properties = properties_of(schema)
     defaulted = {name for name, inner in properties.items() if isinstance(inner, dict) and "default" in inner}
-    required = [name for name in schema.get("required") or () if name not in defaulted]
+    required = [name for name in _listed(schema, "required") if name not in defaulted]
     return {"required": required} if required else {}
+
+
+def _listed(schema: Mapping[str, Any], name: str) -> list[Any]:
+    return schema[name] if isinstance(schema.get(name), list) else []
 
 
 def _pattern(pattern: object) -> dict[str, Any]:

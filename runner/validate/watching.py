@@ -30,15 +30,16 @@ def check(reading: Reading, watched: list[Watched]) -> Iterator[Finding]:
 
 
 def _finalizer(item: Watched, name: str) -> Iterator[Finding]:
+    place = (item.file, item.line_of("finalizer", "name"), "finalizer.name")
     example = f"{item.watch.gvk.group or 'example.com'}/finalizer"
     if refused := refusal(name):
         message = f'"{name}" {refused}: choose one such as {example}'
-        yield Finding("finalizer-name", item.file, item.line, "finalizer.name", message)
+        yield Finding("finalizer-name", *place, message)
     elif "/" not in name:
         message = (
             f'"{name}" has no domain, so that another operator may use it as well: choose one such as {example}'
         )
-        yield Finding("finalizer-without-domain", item.file, item.line, "finalizer.name", message)
+        yield Finding("finalizer-without-domain", *place, message)
 
 
 def refusal(name: str) -> str:
