@@ -87,7 +87,7 @@ def check_tasks(touches: Sequence[tuple[str, Touch]], manifests: list[Document])
 
 
 def _surely(touch: Touch) -> set[str]:
-    """Of the verbs that a module may use, those it cannot do without; to read, one of two may be enough."""
+    """Of the verbs that a module may use, those it cannot do without; reading needs one of two."""
     for change in ("create", "delete", "patch"):
         if change in touch.verbs:
             also = {"patch"} if change == "create" and not touch.subresource else set()

@@ -74,7 +74,7 @@ def _required(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Without those that have a default, which is filled in before anything is checked."""
     properties = properties_of(schema)
     defaulted = {name for name, inner in properties.items() if isinstance(inner, dict) and "default" in inner}
-    required = [name for name in _listed(schema, "required") if name not in defaulted]
+    required = [name for name in _listed(schema, "required") if isinstance(name, str) and name not in defaulted]
     return {"required": required} if required else {}
 
 
