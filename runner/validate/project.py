@@ -37,6 +37,7 @@ def validate(project: Path, watches_file: Path, environment: Mapping[str, str]) 
     places = find_places(project, environment)
     findings = {
         *watching.check(reading, watched),
+        *(finding for finding in documents.read(watches_file)[1] if finding.rule == "yaml-key-twice"),
         *_of_content(watched, project, places),
         *manifests.check(watched, project, places),
     }
