@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from runner.validate.findings import Finding, of_problem
 
 YAML = (".yml", ".yaml")
 _VAULT = "$ANSIBLE_VAULT;"
+_PATCH = re.compile(r"(^|[-_.])patch(es)?([-_.]|$)")
 DIRECTORIES = ("crds", "config", "deploy")
 SAMPLE_DIRECTORIES = ("samples", "examples", "molecule")
 
@@ -114,9 +116,20 @@ def of_kind(documents: list[Document], *kinds: str) -> list[Document]:
 
 
 def _objects(documents: list[Document]) -> Iterator[Document]:
+    """The objects, those of Lists included, without the parts of objects that kustomize merges into others."""
     for document in documents:
+        if _is_patch(document):
+            continue
         if document.text("kind") == "List":
             for item in members(document.get("items")):
                 yield Document(document.file, item)
         else:
             yield document
+
+
+def _is_patch(document: Document) -> bool:
+    """Whether its file or directory says so; a CRD without names and versions can be nothing else."""
+    is_part = document.text("kind") == "CustomResourceDefinition" and not (
+        entries(document.get("spec", "names")) or members(document.get("spec", "versions"))
+    )
+    return is_part or any(_PATCH.search(part) for part in Path(document.file).parts[-2:])
