@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from runner.config.yamlfile import UNREADABLE, Located, duplicate_keys, read_all_yaml
@@ -72,13 +73,23 @@ def read(path: Path) -> tuple[list[Document], list[Finding]]:
     file = shown(path)
     try:
         content = path.read_text(encoding="utf-8")
-        nodes = [] if content.startswith(_VAULT) else read_all_yaml(content, file)
     except (OSError, UnicodeDecodeError) as error:
         return [], [of_problem(Problem(file, 1, "", f"cannot be read: {error}", UNREADABLE))]
+    documents, findings = _parsed(content, file)
+    return list(documents), list(findings)
+
+
+@lru_cache(maxsize=1024)
+def _parsed(content: str, file: str) -> tuple[tuple[Document, ...], tuple[Finding, ...]]:
+    """What `read` says of a file's content; remembered, for several checks read the same files."""
+    if content.startswith(_VAULT):
+        return (), ()
+    try:
+        nodes = read_all_yaml(content, file)
     except WatchesError as error:
-        return [], [of_problem(problem) for problem in error.problems]
-    again = duplicate_keys(content, file) if nodes else ()
-    return [Document(file, node) for node in nodes], [of_problem(problem) for problem in again]
+        return (), tuple(of_problem(problem) for problem in error.problems)
+    again = duplicate_keys(content, file)
+    return tuple(Document(file, node) for node in nodes), tuple(of_problem(problem) for problem in again)
 
 
 def yaml_files(directory: Path) -> Iterator[Path]:
