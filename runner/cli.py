@@ -107,9 +107,9 @@ def _add_validate(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--watches-file", default="watches.yaml", metavar="VALUE", help="from DIRECTORY (default: watches.yaml)"
     )
-    parser.add_argument(
-        "--output", choices=("text", "json"), default="text", help="for people or for programs (default: text)"
-    )
+    formats = ("text", "json", "sarif", "github")
+    parser.add_argument("--format", choices=formats, default="text", help="what is printed (default: text)")
+    parser.add_argument("--output", dest="format", choices=formats, help=argparse.SUPPRESS)  # its former name
 
 
 def _add_rbac(commands: _Commands[argparse.ArgumentParser]) -> None:

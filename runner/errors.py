@@ -26,13 +26,14 @@ class UsageError(SettingsError):
 class Problem:
     """One mistake in a file: where it is and what to do about it.
 
-    `line` counts from 1; `field` is a path such as `[2].finalizer.name`.
+    `line` counts from 1; `field` is a path such as `[2].finalizer.name`; `rule` is that of `validate`.
     """
 
     file: str
     line: int
     field: str
     message: str
+    rule: str = "watch-invalid"
 
     def __str__(self) -> str:
         where = f"{self.file}:{self.line}: " + (f"{self.field}: " if self.field else "")

@@ -26,7 +26,7 @@ from runner.config.watches import (
     foreign_keys,
     syntax_error,
 )
-from runner.config.yamlfile import Fields, Located, Mistakes, read_yaml
+from runner.config.yamlfile import UNREADABLE, Fields, Located, Mistakes, read_yaml
 from runner.errors import Problem, WatchesError
 from runner.objects import GroupVersionKind
 
@@ -86,10 +86,10 @@ def _collection_directories(environment: Mapping[str, str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a watches file says: the watches that are sound, the line of each, and every mistake in file order."""
+    """What a watches file says: the watches that are sound, the entry of each, and every mistake in file order."""
 
     watches: tuple[Watch, ...]
-    lines: Mapping[GroupVersionKind, int]
+    entries: Mapping[GroupVersionKind, Located]
     fatal: tuple[Problem, ...]
     harmless: tuple[Problem, ...]
 
@@ -115,12 +115,12 @@ def read_watches(path: Path, directory: Path, environment: Mapping[str, str], ho
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise WatchesError([Problem(str(path), 1, "", f"cannot be read: {error}")]) from error
+        raise WatchesError([Problem(str(path), 1, "", f"cannot be read: {error}", UNREADABLE)]) from error
     mistakes = Mistakes(str(path))
     reader = _Reader(directory, environment, mistakes, home)
     watches = reader.read(read_yaml(substitute(text, environment), str(path)))
     fatal = sorted(mistakes.fatal, key=lambda problem: problem.line)
-    return Reading(watches, reader.lines, tuple(fatal), tuple(mistakes.harmless))
+    return Reading(watches, reader.entries, tuple(fatal), tuple(mistakes.harmless))
 
 
 class _Reader:
@@ -129,7 +129,7 @@ class _Reader:
         self._home = home
         self._environment = environment
         self._mistakes = mistakes
-        self.lines: dict[GroupVersionKind, int] = {}
+        self.entries: dict[GroupVersionKind, Located] = {}
 
     def read(self, document: Located) -> tuple[Watch, ...]:
         if document.value is None:
@@ -140,11 +140,12 @@ class _Reader:
             )
             return ()
         found = (
-            self._watch(Fields(node, f"[{index}]", self._mistakes)) for index, node in enumerate(document.value)
+            self._watch(node, Fields(node, f"[{index}]", self._mistakes))
+            for index, node in enumerate(document.value)
         )
         return tuple(watch for watch in found if watch is not None)
 
-    def _watch(self, fields: Fields) -> Watch | None:
+    def _watch(self, node: Located, fields: Fields) -> Watch | None:
         gvk = GroupVersionKind(fields.text("group"), fields.text("version"), fields.text("kind"))
         content = self._content(fields)
         watch = Watch(
@@ -152,8 +153,8 @@ class _Reader:
             content=content or Content(Path(), is_role=True),
             vars=fields.plain_map("vars"),
             finalizer=self._finalizer(fields.inner("finalizer")),
-            selector=_selector(fields.inner("selector")),
-            blacklist=frozenset(_gvk(item) for item in fields.items("blacklist")),
+            selector=self._selector(fields.inner("selector")),
+            blacklist=frozenset(map(self._blacklisted, fields.items("blacklist"))),
             reconcile_period=fields.seconds("reconcilePeriod") or None,
             max_runner_artifacts=fields.number("maxRunnerArtifacts", DEFAULT_ARTIFACTS) or DEFAULT_ARTIFACTS,
             manage_status=fields.flag("manageStatus", default=True),
@@ -166,25 +167,30 @@ class _Reader:
             status=_status_map(fields),
             engine=_engine(fields),
         )
-        self._check_kind(gvk, fields)
+        self._check_kind(gvk, node, fields)
         self._note_unknown(fields)
         return watch if content else None
 
-    def _check_kind(self, gvk: GroupVersionKind, fields: Fields) -> None:
+    def _check_kind(self, gvk: GroupVersionKind, node: Located, fields: Fields) -> None:
         missing = [name for name in ("version", "kind") if not getattr(gvk, name)]
         for name in missing:
-            fields.problem(name, f"invalid GVK: {gvk}: {name} must not be empty")
-        if not missing and self.lines.setdefault(gvk, fields.line) != fields.line:
-            fields.problem("", f"duplicate GVK: {gvk}, already watched in line {self.lines[gvk]}")
+            fields.problem(name, f"invalid GVK: {gvk}: {name} must not be empty", "watch-kind-missing")
+        if not missing and self.entries.setdefault(gvk, node) is not node:
+            fields.problem(
+                "", f"duplicate GVK: {gvk}, already watched in line {self.entries[gvk].line}", "watch-duplicate"
+            )
 
     def _content(self, fields: Fields) -> Content | None:
         playbook, role = fields.text("playbook"), fields.text("role")
         if not (playbook or role):
-            fields.problem("", "must specify Role or Playbook")
+            fields.problem("", "must specify Role or Playbook", "watch-without-content")
             return None
         return self._resolve(fields, playbook, role)
 
     def _resolve(self, fields: Fields, playbook: str, role: str, *, tolerant: bool = False) -> Content | None:
+        if playbook and role:
+            message = f"{role} is not run: a playbook goes before a role; remove one of them"
+            fields.note("role", message, "watch-two-contents")
         if playbook:
             path, tried = find_playbook(playbook, self._directory, self._home)
         else:
@@ -194,9 +200,11 @@ class _Reader:
         name, value = ("playbook", playbook) if playbook else ("role", role)
         message = f"{name}: {value} was not found; looked at {', '.join(map(str, tried))}"
         if tolerant:
-            fields.note(name, message + "; the finalizer will fail when it is needed")
+            fields.note(
+                name, message + "; the finalizer will fail when it is needed", "watch-finalizer-content-missing"
+            )
             return Content(tried[0], is_role=not playbook)
-        fields.problem(name, message)
+        fields.problem(name, message, "watch-content-missing")
         return None
 
     def _finalizer(self, fields: Fields | None) -> Finalizer | None:
@@ -205,12 +213,25 @@ class _Reader:
         name, playbook, role = fields.text("name"), fields.text("playbook"), fields.text("role")
         variables = fields.plain_map("vars")
         if not name:
-            fields.problem("name", "finalizer must have name")
+            fields.problem("name", "finalizer must have name", "watch-finalizer-invalid")
         if not (playbook or role or variables):
-            fields.problem("", "must specify Role, Playbook or vars")
+            fields.problem("", "must specify Role, Playbook or vars", "watch-finalizer-invalid")
         content = self._resolve(fields, playbook, role, tolerant=bool(variables)) if playbook or role else None
         self._note_unknown(fields, ("name", "playbook", "role", "vars"))
         return Finalizer(name, content, variables)
+
+    def _blacklisted(self, fields: Fields) -> GroupVersionKind:
+        gvk = GroupVersionKind(fields.text("group"), fields.text("version"), fields.text("kind"))
+        self._note_unknown(fields, ("group", "version", "kind"))
+        return gvk
+
+    def _selector(self, fields: Fields | None) -> Selector:
+        if fields is None:
+            return Selector()
+        labels = [Requirement(key, "In", (value,)) for key, value in fields.text_map("matchLabels").items()]
+        expressions = [_requirement(item) for item in fields.items("matchExpressions")]
+        self._note_unknown(fields, ("matchLabels", "matchExpressions"))
+        return Selector(tuple(labels + expressions))
 
     def _note_unknown(self, fields: Fields, known: tuple[str, ...] = _FIELDS) -> None:
         for name, line in fields.unknown():
@@ -219,18 +240,7 @@ class _Reader:
             else:
                 close = difflib.get_close_matches(name, known, 1)
                 hint = f"did you mean {close[0]}?" if close else "known are " + ", ".join(known)
-            self._mistakes.note(line, fields.at(name), f"unknown field, ignored; {hint}")
-
-
-def _gvk(fields: Fields) -> GroupVersionKind:
-    return GroupVersionKind(fields.text("group"), fields.text("version"), fields.text("kind"))
-
-
-def _selector(fields: Fields | None) -> Selector:
-    if fields is None:
-        return Selector()
-    labels = [Requirement(key, "In", (value,)) for key, value in fields.text_map("matchLabels").items()]
-    return Selector(tuple(labels + [_requirement(item) for item in fields.items("matchExpressions")]))
+            self._mistakes.note(line, fields.at(name), f"unknown field, ignored; {hint}", "watch-unknown-field")
 
 
 def _requirement(fields: Fields) -> Requirement:
@@ -261,8 +271,12 @@ def _status_map(fields: Fields) -> dict[str, str]:
         if inner is None:
             continue
         if error := syntax_error(expression):
-            inner.problem(name, f"not a JMESPath expression: {error}")
+            inner.problem(name, f"not a JMESPath expression: {error}", "watch-status-invalid")
         elif unknown := foreign_keys(expression):
             known = " and ".join(SOURCES)
-            inner.note(name, f"{', '.join(unknown)} is always null: the keys of a run's result are {known}")
+            inner.note(
+                name,
+                f"{', '.join(unknown)} is always null: the keys of a run's result are {known}",
+                "watch-status-null",
+            )
     return expressions

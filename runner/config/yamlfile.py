@@ -26,6 +26,11 @@ _STRING = "tag:yaml.org,2002:str"
 
 _RESOLVER: Any = yaml.resolver.Resolver()  # a string that it would not call one was tagged `!!str`
 
+_FAST = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The parser in C, where PyYAML was built with it."""
+UNREADABLE = "yaml-unreadable"
+"""The rule of `validate` that such a file breaks."""
+
 Scalar = str | int | float | bool | None
 
 
@@ -55,6 +60,28 @@ def read_all_yaml(text: str, file: str) -> list[Located]:
     return list(_documents(text, file))
 
 
+def duplicate_keys(text: str, file: str) -> Iterator[Problem]:
+    """The keys that a map of `text` has twice, of which YAML keeps the last; `text` must be YAML."""
+    for document in yaml.compose_all(text, Loader=_FAST):
+        for key in _keys_again(document):
+            message = f"the map has the key {key.value} twice: the one before is lost; remove one"
+            yield Problem(file, key.start_mark.line + 1, "", message, "yaml-key-twice")
+
+
+def _keys_again(node: yaml.Node | None) -> Iterator[yaml.Node]:
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE:
+                if key.value in seen:
+                    yield key
+                seen.add(key.value)
+            yield from _keys_again(value)
+    elif isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            yield from _keys_again(item)
+
+
 def _documents(text: str, file: str) -> Iterator[Located]:
     try:
         loader = yaml.SafeLoader(text)
@@ -66,11 +93,15 @@ def _documents(text: str, file: str) -> Iterator[Located]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
-        raise WatchesError([Problem(file, line, "", f"not YAML: {error.problem or error.context}")]) from error
+        raise WatchesError(
+            [Problem(file, line, "", f"not YAML: {error.problem or error.context}", UNREADABLE)]
+        ) from error
     except yaml.YAMLError as error:
-        raise WatchesError([Problem(file, 1, "", f"not YAML: {error}")]) from error
+        raise WatchesError([Problem(file, 1, "", f"not YAML: {error}", UNREADABLE)]) from error
     except RecursionError as error:
-        raise WatchesError([Problem(file, 1, "", "an alias contains itself, or nesting is too deep")]) from error
+        raise WatchesError(
+            [Problem(file, 1, "", "an alias contains itself, or nesting is too deep", UNREADABLE)]
+        ) from error
 
 
 def _located(node: yaml.Node, flatten: Callable[[yaml.MappingNode], None]) -> Located:
@@ -137,11 +168,11 @@ class Mistakes:
         self.fatal: list[Problem] = []
         self.harmless: list[Problem] = []
 
-    def add(self, line: int, field: str, message: str) -> None:
-        self.fatal.append(Problem(self.file, line, field, message))
+    def add(self, line: int, field: str, message: str, rule: str = "watch-invalid") -> None:
+        self.fatal.append(Problem(self.file, line, field, message, rule))
 
-    def note(self, line: int, field: str, message: str) -> None:
-        self.harmless.append(Problem(self.file, line, field, message))
+    def note(self, line: int, field: str, message: str, rule: str) -> None:
+        self.harmless.append(Problem(self.file, line, field, message, rule))
 
 
 class Fields:
@@ -227,13 +258,13 @@ class Fields:
     def at(self, name: str) -> str:
         return f"{self.path}.{name}" if self.path else name
 
-    def problem(self, name: str, message: str) -> None:
+    def problem(self, name: str, message: str, rule: str = "watch-invalid") -> None:
         """Add a mistake in the field `name` (or, when that is empty, in the map itself)."""
-        self._mistakes.add(self._line(name), self.at(name) if name else self.path, message)
+        self._mistakes.add(self._line(name), self.at(name) if name else self.path, message, rule)
 
-    def note(self, name: str, message: str) -> None:
+    def note(self, name: str, message: str, rule: str) -> None:
         """Add a harmless mistake in the field `name`."""
-        self._mistakes.note(self._line(name), self.at(name), message)
+        self._mistakes.note(self._line(name), self.at(name), message, rule)
 
     def unknown(self) -> Iterator[tuple[str, int]]:
         """The fields nobody asked for, with their lines."""

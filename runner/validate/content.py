@@ -14,7 +14,8 @@ from pathlib import Path
 from runner.config.watches import Content
 from runner.config.yamlfile import Located
 from runner.validate import uses
-from runner.validate.documents import Document, Finding, read, shown, warning, yaml_files
+from runner.validate.documents import Document, read, shown, yaml_files
+from runner.validate.findings import Finding
 from runner.validate.uses import Use, What
 
 _SECTION = re.compile(r"^  modules:\n(.*?)(?=^  \w)", re.MULTILINE | re.DOTALL)
@@ -146,12 +147,18 @@ class Reader:
         if not self._is_new(path):
             return
         if not path.is_dir():
-            self.findings.append(Finding(shown(path), 1, "", "is not a role: it must be a directory"))
+            self.findings.append(
+                Finding("not-a-role", shown(path), 1, "", "is not a role: it must be a directory")
+            )
             return
         if first_directory(path / name for name in _ROLE_DIRECTORIES) is None:
-            self.findings.append(Finding(shown(path), 1, "", "is not a role: it has neither tasks nor meta"))
+            self.findings.append(
+                Finding("not-a-role", shown(path), 1, "", "is not a role: it has neither tasks nor meta")
+            )
         elif not any((path / "tasks" / name).exists() for name in ("main.yml", "main.yaml", "main", "main.json")):
-            self.findings.append(warning(shown(path), 1, "", "does nothing itself: it has no tasks/main.yml"))
+            self.findings.append(
+                Finding("role-without-tasks", shown(path), 1, "", "does nothing itself: it has no tasks/main.yml")
+            )
         modules = _modules(path, path.parent, self._places.project)
         for name in _ROLE_DIRECTORIES:
             of_file = {"tasks": uses.of_tasks, "handlers": uses.of_tasks, "meta": uses.of_meta}.get(name, _nothing)
@@ -213,10 +220,12 @@ def _shape(document: Document, uses_of: Callable[[Located], Iterator[Use]]) -> I
     if uses_of in (uses.of_tasks, uses.of_plays):
         what = "tasks" if uses_of is uses.of_tasks else "plays"
         if node.value is not None and not isinstance(node.value, list):
-            yield Finding(document.file, node.line, "", f"must be a list of {what}")
+            yield Finding("not-a-list", document.file, node.line, "", f"must be a list of {what}")
         for index, item in enumerate(node.value if isinstance(node.value, list) else ()):
             if not isinstance(item.value, dict):
-                yield Finding(document.file, item.line, f"[{index}]", f"must be a map: one of the {what}")
+                yield Finding(
+                    "not-a-list", document.file, item.line, f"[{index}]", f"must be a map: one of the {what}"
+                )
 
 
 def _nothing(_node: Located) -> Iterator[Use]:

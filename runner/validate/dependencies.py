@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from runner.validate.content import Places, Used, find_role
-from runner.validate.documents import Document, Finding, child, entries, members, read, text, warning
+from runner.validate.documents import Document, child, entries, members, read, text
+from runner.validate.findings import Finding
 from runner.validate.uses import What
 
 _COLLECTION = re.compile(r"[a-z_][a-z0-9_]*\.[a-z_][a-z0-9_]*")
@@ -45,7 +46,7 @@ def missing(requirements: Requirements, places: Places) -> Iterator[Finding]:
     for name, (file, line) in requirements.collections.items():
         if _COLLECTION.fullmatch(name) and places.collection(name) is None:
             message = f"{name} is not installed here: run `ansible-galaxy collection install -r {file}`"
-            yield warning(file, line, "collections", message)
+            yield Finding("collection-not-installed", file, line, "collections", message)
 
 
 def _names(document: Document, section: str) -> Iterator[tuple[str, tuple[str, int]]]:
@@ -71,7 +72,9 @@ def check(
         known = collection in _ALWAYS_THERE or collection in requirements.collections
         if collection and not known and places.collection(collection, item.beside) is None:
             yield _finding(
-                item, f"{_what(item, short_names)} needs the collection {collection}, {_missing(places)}"
+                "collection-missing",
+                item,
+                f"{_what(item, short_names)} needs the collection {collection}, {_missing(places)}",
             )
 
 
@@ -80,7 +83,7 @@ def _role(item: Used, places: Places, requirements: Requirements) -> Iterator[Fi
     known = name in requirements.roles or _of_collection_elsewhere(name, places, item)
     if not known and find_role(name, item.role_places, places, item.beside) is None:
         looked = ", ".join(dict.fromkeys(map(str, item.role_places)))
-        yield _finding(item, f"role {name} was not found; looked in {looked}")
+        yield _finding("role-missing", item, f"role {name} was not found; looked in {looked}")
 
 
 def _of_collection_elsewhere(name: str, places: Places, item: Used) -> bool:
@@ -120,5 +123,5 @@ def _missing(places: Places) -> str:
     return f"which is not installed and not in requirements.yml; looked in {looked}"
 
 
-def _finding(item: Used, message: str) -> Finding:
-    return Finding(item.file, item.use.line, item.use.field, message)
+def _finding(rule: str, item: Used, message: str) -> Finding:
+    return Finding(rule, item.file, item.use.line, item.use.field, message)
