@@ -222,10 +222,10 @@ class Watching:
         entries = self._watched.items()
         return [gvk for (gvk, _), entry in entries if entry.watch is not None and not entry.reflector.ready]
 
-    def restarts(self) -> Iterator[tuple[Place, int]]:
-        """How often each watch had to begin anew."""
-        for place, entry in self._watched.items():
-            yield place, entry.reflector.restarts
+    def reflectors(self) -> Iterator[tuple[Reflector, bool, bool]]:
+        """Each, and whether its objects are custom resources, and dependents of some."""
+        for entry in self._watched.values():
+            yield entry.reflector, entry.watch is not None, bool(entry.owner_watches)
 
     async def has_synced(self) -> None:
         """Return once every custom resource kind is listed, or known to be absent or forbidden."""
