@@ -168,7 +168,7 @@ OBJECTS = _gauge(
     "ansible_operator_objects",
     f"{_KIND} condition",
     "Custom resources: those whose last reconcile has failed (Failure) or not (Successful), and those with a run "
-    "under way (Running), which may be among the others too. After a start, each counts from its first one on.",
+    "under way (Running), which may be among the others too. After a start, each counts from its first run on.",
     "How many objects fail now?",
     live=True,
 )
