@@ -16,6 +16,7 @@ from runner.config.settings import Settings
 from runner.config.watches import Engine, Watch, uses_children
 from runner.control.plan import Bounds, Defaults
 from runner.control.queue import WorkQueue
+from runner.control.readings import Readings
 from runner.control.reconciler import Reconciler
 from runner.control.request import Trigger
 from runner.control.sources import OwnerWatch, Watching, where_to_watch
@@ -39,9 +40,6 @@ from runner.serve.proxy import Proxy
 from runner.version import VERSION, commit
 
 log = structlog.get_logger(__name__)
-
-MEASURE_EVERY = 5.0
-"""Seconds between two looks at the queue and the reflectors for the metrics."""
 
 Watches = Mapping[GroupVersionKind, Watch]
 Meanwhile = Callable[[Callable[[Collection[GroupVersionKind]], int]], Coroutine[Any, Any, None]]
@@ -82,10 +80,12 @@ async def operate(
 class _Parts:
     """Every part of one operator, wired together."""
 
-    def __init__(self, client: Client, fence: Fence, settings: Settings, watches: Watches) -> None:
+    def __init__(
+        self, client: Client, fence: Fence, settings: Settings, watches: Watches, figures: Metrics
+    ) -> None:
         self._settings = settings
         self._watches = watches
-        self._metrics = Metrics(watches)
+        self._metrics = figures
         self._report = Report(self._metrics)
         self._client = client
         self._discovery = Discovery(client)
@@ -114,15 +114,18 @@ class _Parts:
         self.executor = Executor(
             private_root(settings.runner_dir), settings.environment, console=_console(settings, watches)
         )
-        self.workers = Workers(self._queue, self._reconciler().reconcile, total)
+        reconciler = self._reconciler()
+        self.workers = Workers(self._queue, reconciler.reconcile, total)
+        self._metrics.live(self._readings(caps, reconciler))
         self.leadership = leadership(settings, client, fence, self._reactions())
 
     @classmethod
     async def build(cls, stack: AsyncExitStack, settings: Settings, watches: Watches) -> _Parts:
         fence = Fence()
-        client = await Client.connect(settings.cluster, fence=fence)
+        figures = Metrics(watches)
+        client = await Client.connect(settings.cluster, fence=fence, on_request=figures.requested)
         stack.push_async_callback(client.close)
-        parts = cls(client, fence, settings, watches)
+        parts = cls(client, fence, settings, watches, figures)
         stack.push_async_callback(parts.executor.close)
         stack.push_async_callback(parts.leadership.hand_over)
         return parts
@@ -161,22 +164,15 @@ class _Parts:
         warming_up = asyncio.create_task(self._warm_up(), name="warm-up")
         stack.push_async_callback(ended, warming_up)
         stack.push_async_callback(self._watching.stop)
-        for gvk, watch in self._watches.items():
-            self._metrics.workers(gvk, active=0, most=self._settings.workers(gvk))
+        for watch in self._watches.values():
             self._watching.resources(watch, self._settings.namespaces or ("",))
         self.workers.start()
 
     async def serve(self) -> None:
-        """Say when all is watched, and then keep the gauges true, for ever."""
+        """Say when all is watched, and then go on for ever."""
         await self._watching.has_synced()
         log.info("Ready", kinds=len(self._watches), proxy_port=self.proxy.port)
-        while True:
-            for gvk, depth in self._queue.depths().items():
-                self._metrics.queue_depth(gvk, depth.due)
-                self._metrics.workers(gvk, active=depth.active, most=self._settings.workers(gvk))
-            for (gvk, namespace), restarts in self._watching.restarts():
-                self._metrics.reflector_restarts(gvk, namespace, restarts)
-            await asyncio.sleep(MEASURE_EVERY)
+        await asyncio.Event().wait()
 
     def enqueue(self, kinds: Collection[GroupVersionKind]) -> int:
         """Have every custom resource of these kinds reconciled because its content has changed."""
@@ -195,6 +191,18 @@ class _Parts:
             grant=self.proxy.grant,
             on_finished=self._report.finished,
             defaults=partial(defaults_of, self._settings),
+            on_task_failed=self._metrics.task_failed,
+        )
+
+    def _readings(self, workers: Mapping[GroupVersionKind, int], reconciler: Reconciler) -> Readings:
+        return Readings(
+            workers,
+            self._metrics.controllers,
+            self._queue,
+            self._watching,
+            ages=reconciler.ages,
+            zygotes=lambda: self.executor.zygotes_alive,
+            zygote_starts=lambda: self.executor.zygote_starts,
         )
 
     def _reactions(self) -> Reactions:

@@ -170,7 +170,13 @@ RUN_FLAGS = (
         "most artifacts that an annotation may ask for, unless the watch keeps more; 0: any number",
         ours=True,
     ),
-    Flag("run-deadline", parse_duration, 0.0, "end a run that takes longer; 0s: never", ours=True),
+    Flag(
+        "run-deadline",
+        parse_duration,
+        0.0,
+        "end a run that takes longer, as a failure that names its task; 0s: never",
+        ours=True,
+    ),
     Flag(
         "user-metrics-bind-address",
         str,

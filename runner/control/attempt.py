@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 import structlog
 
-from runner.config.watches import Watch
+from runner.config.watches import Content, Watch
 from runner.control import status
 from runner.control.plan import Perform
 from runner.control.publish import FAILED, INVALID, UNMAPPED, Announcer, Decide, Writer
 from runner.control.request import Request, Trigger
 from runner.control.status import Fields, Moment, mapped, without
+from runner.control.timers import Handle
 from runner.errors import ApiError, NestedError, NotFoundError
-from runner.execute.run import Ending, Outcome
+from runner.execute.run import Ending, Event, Outcome, Run
 from runner.kube.discovery import ObjectsApi
 from runner.objects import Body, Json, ObjectKey
 
+_STARTS = frozenset({"playbook_on_task_start", "playbook_on_handler_task_start"})
+_FAILURES = frozenset({"runner_on_failed", "runner_on_unreachable"})
 _LONGEST_REFUSAL = 1024
 """Characters: an API server's message may quote the whole value."""
 log = structlog.get_logger(__name__)
@@ -80,6 +85,43 @@ class Stopwatch:
 
 
 @dataclass(slots=True)
+class UnderWay:
+    """A run of `content` that began at `since` (`began` of the monotonic clock), and what it has said so far.
+
+    `task` is what Ansible told of the last task that started, `failed` the module and place of each that failed;
+    `body` is the object as it was written last; `telling` is what will say, or is saying, how far the run is.
+    """
+
+    content: Content
+    body: Json
+    since: datetime
+    began: float
+    task: Mapping[str, Any] = field(default_factory=dict)
+    failed: list[tuple[str, str]] = field(default_factory=list)
+    telling: Handle | asyncio.Task[None] | None = None
+
+    def note(self, _run: Run, event: Event) -> None:
+        kind, data = event.get("event"), event.get("event_data") or {}
+        if kind in _STARTS:
+            self.task = data
+        elif kind in _FAILURES and not data.get("ignore_errors"):
+            self.failed.append((str(data.get("task_action", "")), place(data, self.content)))
+
+    def ended(self) -> None:
+        """Nothing more is said of it."""
+        if self.telling is not None:
+            self.telling.cancel()
+            self.telling = None
+
+
+def place(task: Mapping[str, Any], content: Content) -> str:
+    """The file:line of a task, relative to the directory that the content's role or playbook is in."""
+    above = content.path.parent
+    root = above.parent if content.is_role and above.name == "roles" else above
+    return str(task.get("task_path") or "").removeprefix(f"{root}/")
+
+
+@dataclass(slots=True)
 class Attempt:
     """One reconcile under way. `generation` is the one it acts on, whatever the object's is by its end.
 
@@ -93,6 +135,7 @@ class Attempt:
     generation: int = 0
     body: Json | None = None
     outcome: Outcome | None = None
+    run: UnderWay | None = None
 
     @property
     def key(self) -> ObjectKey:

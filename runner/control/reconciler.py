@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import assert_never
@@ -14,8 +14,9 @@ import structlog
 
 from runner.config.watches import Watch
 from runner.control import status
-from runner.control.attempt import Attempt, Closing, Result, Stages, Stopwatch, Verdict
+from runner.control.attempt import Attempt, Closing, Result, Stages, Stopwatch, UnderWay, Verdict
 from runner.control.plan import AddFinalizer, Defaults, Occasion, Perform, Plan, Refuse, Skip, plan
+from runner.control.progress import EVERY, Progress, overdue
 from runner.control.publish import INVALID, Announcer, Writer
 from runner.control.request import Request
 from runner.errors import (
@@ -45,6 +46,8 @@ TRIES = 5
 LAST_WORDS = 5.0
 """Seconds that a cancelled reconcile gets to write its final status."""
 
+OnTaskFailed = Callable[[GroupVersionKind, str, str], None]
+"""Told of each task that failed, when the reconcile ends: kind, module and file:line."""
 OnFinished = Callable[[ObjectKey, Watch, Stages, Outcome | None, Verdict], None]
 """Told of every reconcile that ended; the outcome is None where nothing was run."""
 
@@ -65,8 +68,13 @@ class Reconciler:
         on_finished: OnFinished,
         defaults: Callable[[GroupVersionKind], Defaults] = lambda _gvk: Defaults(),
         clock: Clock = REAL,
+        on_task_failed: OnTaskFailed = lambda _gvk, _action, _task: None,
+        progress_every: float = EVERY,
     ) -> None:
-        """Entering what `grant` returns lets a run pass the API proxy; leaving it revokes that."""
+        """Entering what `grant` returns lets a run pass the API proxy; leaving it revokes that.
+
+        A run that lasts for longer than `progress_every` seconds says so, and again after as many.
+        """
         self._watches = watches
         self._objects = objects
         self._executor = executor
@@ -77,6 +85,14 @@ class Reconciler:
         self._writer = Writer(objects, clock.sleep)
         self._announcer = Announcer(recorder)
         self._closing = Closing(objects, self._writer, self._announcer)
+        self._on_task_failed = on_task_failed
+        self._progress = Progress(objects, self._writer, clock, progress_every)
+        self._progress_every = progress_every
+        self._runs: dict[ObjectKey, UnderWay] = {}
+
+    def ages(self) -> dict[ObjectKey, float]:
+        """For how many seconds each run has been under way."""
+        return {key: self._clock.now() - run.began for key, run in self._runs.items()}
 
     async def reconcile(self, request: Request) -> Result:
         """Raises nothing but CancelledError, and that only after the final status was written."""
@@ -194,6 +210,7 @@ class Reconciler:
         finally:
             attempt.stopwatch.lap("ansible")
         attempt.outcome = outcome
+        body = attempt.run.body if attempt.run else body
         try:
             return await self._closing.finish(attempt, outcome, body, step)
         except asyncio.CancelledError:
@@ -209,8 +226,24 @@ class Reconciler:
         with self._grant(Owner(key.gvk, key.namespace, key.name, uid)) as grant:
             run = self._make_run(attempt, uid, step, variables, grant.kubeconfig)
             attempt.stopwatch.lap("prepare")
-            outcome = await self._executor.run(run)
+            with self._under_way(attempt, body, step) as under_way:
+                outcome = await self._executor.run(run, under_way.note)
+            if outcome.ending is Ending.DEADLINE:
+                outcome = replace(outcome, overdue=overdue(run.deadline, under_way))
             return replace(outcome, children=grant.children)
+
+    @contextmanager
+    def _under_way(self, attempt: Attempt, body: Json, step: Perform) -> Iterator[UnderWay]:
+        """The run, which tells how far it is until it ends: nothing is written of that any more then."""
+        run = attempt.run = UnderWay(step.content, body, self._now(), self._clock.now())
+        self._runs[attempt.key] = run
+        loop = asyncio.get_running_loop()
+        run.telling = loop.call_later(self._progress_every, self._progress.tell, attempt, run)
+        try:
+            yield run
+        finally:
+            run.ended()
+            del self._runs[attempt.key]
 
     def _make_run(self, attempt: Attempt, uid: str, step: Perform, variables: ExtraVars, kubeconfig: str) -> Run:
         defaults = self._defaults(attempt.key.gvk)
@@ -244,5 +277,7 @@ class Reconciler:
         stages = attempt.stopwatch.stages()
         try:
             self._on_finished(attempt.key, attempt.watch, stages, attempt.outcome, result.verdict)
+            for action, task in attempt.run.failed if attempt.run else ():
+                self._on_task_failed(attempt.key.gvk, action, task)
         except Exception:
             log.exception("a reconcile could not be reported", key=str(attempt.key))

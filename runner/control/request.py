@@ -95,11 +95,16 @@ class Waiting:
 
 @dataclass(slots=True, eq=False)
 class Kind:
-    """One kind's lanes and slots. `known` counts all its keys in the queue, due or scheduled."""
+    """One kind's lanes and slots. `known` counts all its keys in the queue, due or scheduled.
+
+    `added` and `retried` count all requests that became due, and that were put back after a failure.
+    """
 
     cap: int
     active: int = 0
     known: int = 0
+    added: int = 0
+    retried: int = 0
     lanes: tuple[OrderedDict[ObjectKey, Waiting], ...] = field(
         default_factory=lambda: tuple(OrderedDict() for _ in Priority)
     )

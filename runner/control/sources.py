@@ -227,10 +227,10 @@ class Watching:
             if gvk in kinds and entry.watch is not None:
                 yield gvk, entry.reflector.store
 
-    def restarts(self) -> Iterator[tuple[Place, int]]:
-        """How often each watch had to begin anew."""
-        for place, entry in self._watched.items():
-            yield place, entry.reflector.restarts
+    def reflectors(self) -> Iterator[tuple[Reflector, bool, bool]]:
+        """Each, and whether its objects are custom resources, and dependents of some."""
+        for entry in self._watched.values():
+            yield entry.reflector, entry.watch is not None, bool(entry.owner_watches)
 
     async def has_synced(self) -> None:
         """Return once every custom resource kind is listed, or known to be absent or forbidden."""

@@ -32,6 +32,9 @@ Status = dict[str, Any]
 LONGEST_MESSAGE = 32768
 """What metav1.Condition allows in a message, in characters."""
 INTERRUPTED = "Interrupted"
+STARTED = "Running reconciliation"
+PROGRESS = "Running for "
+"""How the message of a run that takes long begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +185,31 @@ def running(body: Body, moment: Moment) -> Status:
     """A run starts. Failure stays as it is: it is True until the next success."""
     status = status_of(body)
     conditions = conditions_of(status)
-    put(conditions, moment, _condition(RUNNING, "True", "Running", "Running reconciliation"))
+    _forget_progress(conditions)
+    put(conditions, moment, _condition(RUNNING, "True", "Running", STARTED))
     unset(conditions, moment, SUCCESSFUL)
     return {**status, "conditions": conditions}
+
+
+def running_still(body: Body, moment: Moment, progress: str) -> Status:
+    """How far the run is, where the object says that there is one."""
+    status = status_of(body)
+    conditions = conditions_of(status)
+    if _is_running(find(conditions, RUNNING)):
+        put(conditions, moment, _condition(RUNNING, "True", "Running", progress), always=True)
+        return {**status, "conditions": conditions}
+    return status
+
+
+def _is_running(condition: Condition | None) -> bool:
+    return condition is not None and (condition.get("status"), condition.get("reason")) == ("True", "Running")
+
+
+def _forget_progress(conditions: Sequence[Condition]) -> None:
+    """How far a run was is nothing to keep when it has ended."""
+    condition = find(conditions, RUNNING)
+    if condition is not None and str(condition.get("message", "")).startswith(PROGRESS):
+        condition["message"] = STARTED
 
 
 def succeeded(body: Body, moment: Moment, stats: Stats | None, fields: Fields = ()) -> Status:
@@ -200,6 +225,7 @@ def succeeded(body: Body, moment: Moment, stats: Stats | None, fields: Fields = 
 def failed(body: Body, moment: Moment, message: str, stats: Stats | None, fields: Fields = ()) -> Status:
     status = merged(status_of(body), fields)
     conditions = conditions_of(status)
+    _forget_progress(conditions)
     unset(conditions, moment, RUNNING)
     put(conditions, moment, _condition(SUCCESSFUL, "False", "", ""))
     put(conditions, moment, _condition(FAILURE, "True", "Failed", message, stats), always=True)
@@ -210,6 +236,7 @@ def refused(body: Body, moment: Moment, message: str) -> Status:
     """Nothing was run: the object asks for something impossible, or the run could not be started."""
     status = status_of(body)
     conditions = conditions_of(status)
+    _forget_progress(conditions)
     unset(conditions, moment, RUNNING)
     unset(conditions, moment, SUCCESSFUL)
     put(conditions, moment, _condition(FAILURE, "True", "Failed", message), always=True)
@@ -220,8 +247,7 @@ def interrupted(body: Body, moment: Moment) -> Status:
     """The operator stopped during a run: that is no failure of the object, but nothing runs any more."""
     status = status_of(body)
     conditions = conditions_of(status)
-    current = find(conditions, RUNNING)
-    if current is None or (current.get("status"), current.get("reason")) != ("True", "Running"):
+    if not _is_running(find(conditions, RUNNING)):
         return status
     message = "The operator stopped during a run; it starts anew when the operator does"
     put(conditions, moment, _condition(RUNNING, "False", INTERRUPTED, message))
@@ -234,7 +260,7 @@ def failure_message(outcome: Outcome) -> str | None:
         return None
     messages = outcome.messages
     if outcome.ending is Ending.DEADLINE:
-        messages += ("The run was stopped because it took longer than its deadline",)
+        messages += (outcome.overdue or "The run was stopped because it took longer than its deadline",)
     elif outcome.unreachable and not messages:
         messages = ("A host was unreachable",)
     if messages:

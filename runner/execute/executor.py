@@ -81,6 +81,15 @@ class Executor:
         """The ids of the processes that runs and their modules are forked from."""
         return self._engine.pids
 
+    @property
+    def zygotes_alive(self) -> int:
+        return self._engine.alive
+
+    @property
+    def zygote_starts(self) -> Mapping[str, int]:
+        """How often they were started, by result: succeeded, failed."""
+        return self._engine.starts
+
     async def close(self) -> None:
         """End what runs are forked from, and runs that are still under way."""
         for child in self._children:

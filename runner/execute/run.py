@@ -92,7 +92,8 @@ class Outcome:
     the run wrote or read, as the API server last answered; `requeue_after` is in seconds, where the role asked
     for it (0 too);
     `engine` is how it was started
-    (warm or cold), `why_cold` why it was not warm though it might have been.
+    (warm or cold), `why_cold` why it was not warm though it might have been; `overdue` says which deadline ended
+    it, and where.
     """
 
     ending: Ending
@@ -107,6 +108,7 @@ class Outcome:
     requeue_after: float | None = None
     engine: Engine = Engine.COLD
     why_cold: str = ""
+    overdue: str = ""
 
     @property
     def succeeded(self) -> bool:
