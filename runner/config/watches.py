@@ -58,6 +58,21 @@ class Selector:
         return all(requirement.matches(labels) for requirement in self.requirements)
 
 
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Objects that custom resources use and do not own.
+
+    `names` is a JMESPath expression over the custom resource, which yields a name, a list of names, or of
+    {name, namespace}. Where it is empty, `selector` says which objects concern every custom resource of the kind:
+    those of their own namespace, or of all.
+    """
+
+    gvk: GroupVersionKind
+    names: str = ""
+    selector: Selector = field(default_factory=Selector)
+    all_namespaces: bool = False
+
+
 class Engine(StrEnum):
     """How a run is started: `auto` is warm where that can be, cold otherwise."""
 
@@ -88,7 +103,7 @@ class Watch:
     """One entry of watches.yaml. `reconcile_period` is in seconds; None leaves it to the flag, <0 means never.
 
     `status` maps a field of the custom resource's status to a JMESPath expression over the run's result; `engine`
-    is None where the flag decides.
+    is None where the flag decides. `reconcile_on` maps a kind of dependents to a JMESPath expression over one.
     """
 
     gvk: GroupVersionKind
@@ -108,6 +123,8 @@ class Watch:
     rescued_tasks_fail: bool = False
     status: Mapping[str, str] = field(default_factory=dict)
     engine: Engine | None = None
+    references: tuple[Reference, ...] = ()
+    reconcile_on: Mapping[GroupVersionKind, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +162,20 @@ WATCH_FIELDS = (
     WatchField("selector", "label selector", "{}", "only custom resources with these labels"),
     WatchField("finalizer", "{name, playbook, role, vars}", "", "what runs before a custom resource is gone"),
     WatchField("rescuedTasksFail", "boolean", "false", "a rescued task makes the run fail, as in Go", ours=True),
+    WatchField(
+        "references",
+        "list of {apiVersion, kind, names, selector, namespaces}",
+        "[]",
+        "objects that a custom resource uses and does not own: it runs when one of them changes",
+        ours=True,
+    ),
+    WatchField(
+        "dependents",
+        "list of {apiVersion, kind, reconcileOn}",
+        "[]",
+        "dependents that make their owner run when what a JMESPath expression yields of them changes",
+        ours=True,
+    ),
     WatchField("status", "map of JMESPath", "{}", "status fields from what the run came to", ours=True),
     WatchField(
         "executor", "auto, warm or cold", "the flag", "how runs are started: see performance.md", ours=True

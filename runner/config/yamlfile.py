@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -235,11 +236,15 @@ class Fields:
         """Add a harmless mistake in the field `name`."""
         self._mistakes.note(self._line(name), self.at(name), message)
 
-    def unknown(self) -> Iterator[tuple[str, int]]:
-        """The fields nobody asked for, with their lines."""
+    def note_unknown(self, known: Sequence[str], elsewhere: Mapping[str, str] | None = None) -> None:
+        """Note the fields nobody asked for, with what may be meant: `elsewhere` says it, or one of `known`."""
         for lower, (written, node) in self._items.items():
-            if lower not in self._asked:
-                yield written, node.line
+            if lower in self._asked:
+                continue
+            close = difflib.get_close_matches(written, known, 1)
+            hint = f"did you mean {close[0]}?" if close else "known are " + ", ".join(known)
+            hint = (elsewhere or {}).get(lower, hint)
+            self._mistakes.note(node.line, self.at(written), f"unknown field, ignored; {hint}")
 
     def _line(self, name: str) -> int:
         _, node = self._items.get(name.lower(), ("", None))

@@ -27,6 +27,15 @@ _REQUIREMENT = {
     "required": ["key", "operator"],
     "additionalProperties": False,
 }
+_SELECTOR = {
+    "type": "object",
+    "properties": {
+        "matchLabels": {"type": "object", "additionalProperties": _TEXT},
+        "matchExpressions": {"type": "array", "items": _REQUIREMENT},
+    },
+    "additionalProperties": False,
+}
+_TYPED = {"apiVersion": _NAME, "kind": _NAME}
 _TYPES: dict[str, dict[str, Any]] = {
     "string": _TEXT,
     "path": _NAME,
@@ -41,13 +50,38 @@ _TYPES: dict[str, dict[str, Any]] = {
         "type": "array",
         "items": {"type": "object", "properties": _KIND, "additionalProperties": False},
     },
-    "label selector": {
-        "type": "object",
-        "properties": {
-            "matchLabels": {"type": "object", "additionalProperties": _TEXT},
-            "matchExpressions": {"type": "array", "items": _REQUIREMENT},
+    "label selector": _SELECTOR,
+    "list of {apiVersion, kind, names, selector, namespaces}": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {
+                **_TYPED,
+                "names": {
+                    **_NAME,
+                    "description": "JMESPath over the custom resource: a name, a list of names, or of"
+                    " {name, namespace}.",
+                },
+                "selector": {
+                    **_SELECTOR,
+                    "description": "Instead of names: such objects concern every custom"
+                    " resource of the kind in their namespace.",
+                },
+                "namespaces": {"enum": ["all"], "description": "Beside selector: in any namespace."},
+            },
+            "required": ["apiVersion", "kind"],
+            "oneOf": [{"required": ["names"], "not": {"required": ["namespaces"]}}, {"required": ["selector"]}],
+            "additionalProperties": False,
         },
-        "additionalProperties": False,
+    },
+    "list of {apiVersion, kind, reconcileOn}": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {**_TYPED, "reconcileOn": {**_NAME, "description": "JMESPath over the dependent."}},
+            "required": ["apiVersion", "kind", "reconcileOn"],
+            "additionalProperties": False,
+        },
     },
     "{name, playbook, role, vars}": {
         "type": "object",

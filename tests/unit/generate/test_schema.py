@@ -39,6 +39,18 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
             "matchExpressions": st.just([{"key": "a", "operator": "In", "values": ["b"]}]),
         },
     ),
+    "list of {apiVersion, kind, names, selector, namespaces}": st.lists(
+        st.sampled_from(
+            [
+                {"apiVersion": "v1", "kind": "Secret", "names": "spec.secret"},
+                {"apiVersion": "v1", "kind": "ConfigMap", "selector": {}},
+                {"apiVersion": "v1", "kind": "ConfigMap", "selector": {}, "namespaces": "all"},
+            ]
+        )
+    ),
+    "list of {apiVersion, kind, reconcileOn}": st.just(
+        [{"apiVersion": "batch/v1", "kind": "Job", "reconcileOn": "status.succeeded"}]
+    ),
     "{name, playbook, role, vars}": st.just({"name": "example.com/finalizer", "vars": {"state": "absent"}}),
 }
 GOOD = st.fixed_dictionaries(
@@ -47,7 +59,7 @@ GOOD = st.fixed_dictionaries(
 )
 BEYOND = re.compile("was not found|is always null|not a JMESPath expression")
 """What no schema knows: the files of the project, and what is in an expression."""
-ANYTHING = st.sampled_from(["", "text", True, 7, 1.5, [], ["x"], {}, {"x": 1}, "10", "1d", {"name": "x"}])
+ANYTHING = st.sampled_from(["", "text", True, 7, 1.5, [], ["x"], {}, [{}], {"x": 1}, "10", "1d", {"name": "x"}])
 
 
 def valid(document: object) -> bool:
