@@ -11,12 +11,16 @@ from typing import Any
 
 import structlog
 
+from runner.config.expressions import uses_children
 from runner.config.settings import Settings
-from runner.config.watches import Engine, Watch, uses_children
+from runner.config.watches import Engine, Watch
+from runner.control.changes import OwnerWatch, where_to_watch
+from runner.control.observed import Observed
 from runner.control.plan import Bounds, Defaults
 from runner.control.queue import WorkQueue
 from runner.control.reconciler import Reconciler
-from runner.control.sources import OwnerWatch, Watching, where_to_watch
+from runner.control.references import References
+from runner.control.sources import Watching
 from runner.control.worker import Report, Workers
 from runner.errors import RunError
 from runner.execute.console import Console, LogEvents, log_events
@@ -90,15 +94,19 @@ class _Parts:
             on_dependent=self._follow,
             metrics=self._metrics,
             leading=lambda: not fence.shut,
-            keeps_children=lambda gvk: gvk in watches and any(map(uses_children, watches[gvk].status.values())),
+            keeps_children=lambda gvk: gvk in watches and _wants_children(watches[gvk]),
         )
+        self._objects = ObjectsApi(client, self._discovery)
+        self._observed = Observed(watches, self._objects, self._queue)
         self._watching = Watching(
             lambda gvk, namespace, on_change: Reflector(client, self._discovery, gvk, namespace, on_change),
             self._queue,
             self._report.changed,
             own_write=self.proxy.own_write,
             settle=self.proxy.settle,
+            look=self._observed.look,
         )
+        self._references = References(watches, self._watching)
         self.executor = Executor(
             private_root(settings.runner_dir), settings.environment, console=_console(settings, watches)
         )
@@ -148,10 +156,12 @@ class _Parts:
         stack.push_async_callback(ended, recording)
         warming_up = asyncio.create_task(self._warm_up(), name="warm-up")
         stack.push_async_callback(ended, warming_up)
+        stack.push_async_callback(self._observed.stop)
         stack.push_async_callback(self._watching.stop)
         for gvk, watch in self._watches.items():
             self._metrics.workers(gvk, active=0, most=self._settings.workers(gvk))
             self._watching.resources(watch, self._settings.namespaces or ("",))
+        self._references.follow(self._settings.namespaces)
         self.workers.start()
 
     async def serve(self) -> None:
@@ -169,7 +179,9 @@ class _Parts:
     def _reconciler(self) -> Reconciler:
         return Reconciler(
             self._watches,
-            objects=ObjectsApi(self._client, self._discovery),
+            objects=self._objects,
+            references=self._references,
+            observed=self._observed,
             executor=self.executor,
             recorder=self._recorder,
             grant=self.proxy.grant,
@@ -214,6 +226,11 @@ class _Parts:
         """What keeps the operator from being ready; a forbidden kind does not, the others are served."""
         unready = self._watching.unready()
         return f"not watching {', '.join(map(str, unready))}" if unready else ""
+
+
+def _wants_children(watch: Watch) -> bool:
+    """Whether anybody asks what a run wrote or read."""
+    return bool(watch.reconcile_on) or any(map(uses_children, watch.status.values()))
 
 
 def _console(settings: Settings, watches: Watches) -> Console:

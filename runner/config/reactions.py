@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from runner.config.watches import OPERATORS, Reference, Requirement, Selector, syntax_error
+from runner.config.expressions import syntax_error
+from runner.config.watches import OPERATORS, Reference, Requirement, Selector
 from runner.config.yamlfile import Fields
 from runner.objects import GroupVersionKind
 

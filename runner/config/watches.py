@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-import jmespath
-from jmespath.exceptions import JMESPathError
-
 from runner.objects import GroupVersionKind
 
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
-
-
-SOURCES = ("stats", "data", "facts", "children")
-"""The keys of what the expressions are evaluated on."""
-_ON_EVERY_CHILD = {
-    *("multi_select_list", "multi_select_dict", "key_val_pair", "function_expression"),
-    *("or_expression", "and_expression", "not_expression", "comparator"),
-}
-_ON_NO_CHILD = {"literal", "expref"}
-_WHOLE = "@"
-"""In place of a key: the whole of the source is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,35 +167,3 @@ WATCH_FIELDS = (
         "executor", "auto, warm or cold", "the flag", "how runs are started: see performance.md", ours=True
     ),
 )
-
-
-def syntax_error(expression: str) -> str:
-    """Why the expression cannot be compiled, or ""."""
-    try:
-        jmespath.compile(expression)
-    except JMESPathError as error:
-        return str(error).strip().splitlines()[0]
-    return ""
-
-
-def foreign_keys(expression: str) -> list[str]:
-    """The first keys that the expression asks for and no run has; they are always null."""
-    parsed: Mapping[str, Any] = jmespath.compile(expression).parsed
-    return sorted({key for key in _first_keys(parsed) if key not in (*SOURCES, _WHOLE)})
-
-
-def uses_children(expression: str) -> bool:
-    """Whether what the expression yields may depend on the objects of the run's own."""
-    return not {"children", _WHOLE}.isdisjoint(_first_keys(jmespath.compile(expression).parsed))
-
-
-def _first_keys(node: Mapping[str, Any]) -> Iterator[str]:
-    """The keys looked up in the source itself; the rest is looked up in what its left side yields."""
-    if node["type"] == "field":
-        yield node["value"]
-    elif node["type"] in ("current", "identity"):
-        yield _WHOLE
-    elif node["type"] not in _ON_NO_CHILD:
-        children = node["children"] if node["type"] in _ON_EVERY_CHILD else node["children"][:1]
-        for child in children:
-            yield from _first_keys(child)

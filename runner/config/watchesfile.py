@@ -11,17 +11,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from runner.config.expressions import SOURCES, foreign_keys, syntax_error
 from runner.config.golang import substitute
 from runner.config.reactions import kind_of, reconcile_on, reference, selector
 from runner.config.watches import (
-    SOURCES,
     WATCH_FIELDS,
     Content,
     Engine,
     Finalizer,
     Watch,
-    foreign_keys,
-    syntax_error,
 )
 from runner.config.yamlfile import Fields, Located, Mistakes, read_yaml
 from runner.errors import Problem, WatchesError

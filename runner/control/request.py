@@ -29,7 +29,9 @@ class Trigger(StrEnum):
     CHANGED = "changed"
     ANNOTATED = "annotated"
     SELECTED = "selected"
+    REFERENCE = "reference"
     DEPENDENT = "dependent"
+    DEPENDENT_STATUS = "dependent-status"
     REQUEUED = "requeued"
     RETRY = "retry"
     PERIOD = "period"
@@ -47,7 +49,9 @@ _PRIORITIES = {
     Trigger.CHANGED: Priority.CHANGE,
     Trigger.ANNOTATED: Priority.CHANGE,
     Trigger.SELECTED: Priority.CHANGE,
+    Trigger.REFERENCE: Priority.DEPENDENT,
     Trigger.DEPENDENT: Priority.DEPENDENT,
+    Trigger.DEPENDENT_STATUS: Priority.DEPENDENT,
     Trigger.REQUEUED: Priority.RETRY,
     Trigger.RETRY: Priority.RETRY,
     Trigger.PERIOD: Priority.BACKGROUND,
