@@ -29,6 +29,7 @@ from runner.execute.rundir import private_root
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery, ObjectsApi
 from runner.kube.leader import Reactions, exit_within, leadership
+from runner.kube.listwatch import Change
 from runner.kube.recorder import Recorder
 from runner.kube.reflector import Reflector
 from runner.kube.sockets import Fence
@@ -101,11 +102,12 @@ class _Parts:
         self._watching = Watching(
             lambda gvk, namespace, on_change: Reflector(client, self._discovery, gvk, namespace, on_change),
             self._queue,
-            self._report.changed,
+            self._resource_changed,
             own_write=self.proxy.own_write,
             settle=self.proxy.settle,
             look=self._observed.look,
         )
+        self._declared: set[GroupVersionKind] = set()
         self._references = References(watches, self._watching)
         self.executor = Executor(
             private_root(settings.runner_dir), settings.environment, console=_console(settings, watches)
@@ -221,6 +223,19 @@ class _Parts:
         if place is not None:
             owner_watch = OwnerWatch(owner.gvk, bool(owner.namespace), not by_annotation, by_annotation)
             self._watching.dependents((kind, place), owner_watch)
+
+    def _resource_changed(self, change: Change) -> None:
+        self._report.changed(change)
+        meta = change.new or change.old
+        if meta is not None and change.gvk not in self._declared:
+            self._declared.add(change.gvk)
+            self._follow_declared(self._watches[change.gvk], namespaced=bool(meta.namespace))
+
+    def _follow_declared(self, watch: Watch, *, namespaced: bool) -> None:
+        """Watch the kinds of dependents whose values count from the first object on, whenever a run writes one."""
+        for kind in watch.reconcile_on if watch.watch_dependents else ():
+            for namespace in self._settings.namespaces or ("",):
+                self._watching.dependents((kind, namespace), OwnerWatch(watch.gvk, namespaced, by_annotation=True))
 
     def _trouble(self) -> str:
         """What keeps the operator from being ready; a forbidden kind does not, the others are served."""

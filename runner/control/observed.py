@@ -50,6 +50,7 @@ class Observed:
         self._queue = queue
         self._clock = clock
         self._values: dict[tuple[str, GroupVersionKind], bytes] = {}
+        self._listed: dict[Dependent, str] = {}
         self._due: dict[Dependent, set[ObjectKey]] = {}
         self._reading: dict[Dependent, asyncio.Task[None]] = {}
         self._slots = asyncio.Semaphore(AT_ONCE)
@@ -65,6 +66,8 @@ class Observed:
         dependent = ObjectKey(change.gvk, change.new.namespace, change.new.name), change.new.uid
         concerned = set(owners(change.new, owner_watch))
         if concerned:
+            if change.listed:
+                self._listed[dependent] = change.new.resource_version
             self._due.setdefault(dependent, set()).update(concerned)
             if dependent not in self._reading:
                 self._reading[dependent] = asyncio.create_task(self._read(dependent), name="look at a dependent")
@@ -114,10 +117,13 @@ class Observed:
 
     def _compare(self, dependent: Dependent, body: Body, concerned: set[ObjectKey]) -> None:
         key, uid = dependent
+        # What was like that at the start is no news: the start has every custom resource reconciled.
+        known = self._listed.pop(dependent, None) == body["metadata"].get("resourceVersion")
         for kind in {owner.gvk for owner in concerned}:
             value = digest(self._watches[kind].reconcile_on[key.gvk], body)
-            if value != self._values.get((uid, kind), _NOTHING):
-                self._values[uid, kind] = value
+            before = self._values.get((uid, kind), value if known else _NOTHING)
+            self._values[uid, kind] = value
+            if value != before:
                 for owner in concerned:
                     if owner.gvk == kind:
                         log.debug("what reconcileOn yields has changed", dependent=str(key), key=str(owner))
@@ -125,12 +131,18 @@ class Observed:
 
 
 def digest(expression: str, body: Body) -> bytes:
-    """Of what the expression yields; nothing, none and empty are the same, and so is what cannot be evaluated."""
+    """Of what the expression yields; nothing, null and empty are the same, and so is what cannot be evaluated."""
     try:
         value = search(expression, body)
     except ExpressionError as error:
         log.debug("reconcileOn cannot be evaluated", error=str(error))
         return _NOTHING
-    if value in (None, "", [], {}, False):
+    if _is_nothing(value):
         return _NOTHING
     return hashlib.blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=16).digest()
+
+
+def _is_nothing(value: object) -> bool:
+    if isinstance(value, list | dict):
+        return all(map(_is_nothing, value.values() if isinstance(value, dict) else value))
+    return value is None or value is False or value == ""

@@ -116,6 +116,19 @@ async def test_a_value_that_nobody_has_seen_is_news_unless_it_is_nothing(scene: 
     assert await scene.becomes(job(7, "Complete"))
 
 
+async def test_what_was_so_at_the_start_is_no_news(scene: Scene) -> None:
+    scene.objects.body = job(7, "Complete")
+    scene.observed.look(Change(What.ADDED, JOB, None, parse_meta(job(7)), listed=True), OWNER_WATCH)
+    assert not await scene.enqueued()
+    assert await scene.becomes(job(8, "Complete", "Failed"), job(7))
+
+
+async def test_what_changed_while_the_operator_started_is_news(scene: Scene) -> None:
+    scene.objects.body = job(8, "Complete")
+    scene.observed.look(Change(What.ADDED, JOB, None, parse_meta(job(7)), listed=True), OWNER_WATCH)
+    assert await scene.enqueued()
+
+
 async def test_changes_that_come_while_it_is_read_lead_to_one_more_read(scene: Scene) -> None:
     for version in range(1, 6):
         change = Change(What.UPDATED, JOB, parse_meta(job(version)), parse_meta(job(version + 1)))
@@ -176,6 +189,10 @@ async def test_one_without_an_owner_of_that_kind_is_not_read(scene: Scene) -> No
 @pytest.mark.parametrize("status", [{}, {"conditions": None}, {"conditions": []}])
 def test_nothing_none_and_empty_are_the_same(status: dict[str, Any]) -> None:
     assert digest("status.conditions", {"status": status}) == digest("status.conditions", {})
+
+
+def test_a_list_of_nothing_is_nothing() -> None:
+    assert digest("[status.active, status.done]", {"status": {}}) == digest("status.done", {})
 
 
 def test_an_expression_that_cannot_be_evaluated_yields_nothing() -> None:
