@@ -15,11 +15,10 @@ from runner.config.expressions import uses_children
 from runner.config.settings import Settings
 from runner.config.watches import Engine, Watch
 from runner.control.changes import OwnerWatch, where_to_watch
-from runner.control.observed import Observed
 from runner.control.plan import Bounds, Defaults
 from runner.control.queue import WorkQueue
 from runner.control.reconciler import Reconciler
-from runner.control.references import References
+from runner.control.related import RelatedObjects
 from runner.control.sources import Watching
 from runner.control.worker import Report, Workers
 from runner.errors import RunError
@@ -98,17 +97,15 @@ class _Parts:
             keeps_children=lambda gvk: gvk in watches and _wants_children(watches[gvk]),
         )
         self._objects = ObjectsApi(client, self._discovery)
-        self._observed = Observed(watches, self._objects, self._queue)
+        self._related = RelatedObjects(watches, self._objects, self._queue)
         self._watching = Watching(
             lambda gvk, namespace, on_change: Reflector(client, self._discovery, gvk, namespace, on_change),
             self._queue,
-            self._resource_changed,
+            self._resource_changed if self._related.looks else self._report.changed,
             own_write=self.proxy.own_write,
             settle=self.proxy.settle,
-            look=self._observed.look,
+            look=self._related.look if self._related.looks else None,
         )
-        self._declared: set[GroupVersionKind] = set()
-        self._references = References(watches, self._watching)
         self.executor = Executor(
             private_root(settings.runner_dir), settings.environment, console=_console(settings, watches)
         )
@@ -158,12 +155,12 @@ class _Parts:
         stack.push_async_callback(ended, recording)
         warming_up = asyncio.create_task(self._warm_up(), name="warm-up")
         stack.push_async_callback(ended, warming_up)
-        stack.push_async_callback(self._observed.stop)
+        stack.push_async_callback(self._related.stop)
         stack.push_async_callback(self._watching.stop)
         for gvk, watch in self._watches.items():
             self._metrics.workers(gvk, active=0, most=self._settings.workers(gvk))
             self._watching.resources(watch, self._settings.namespaces or ("",))
-        self._references.follow(self._settings.namespaces)
+        self._related.follow(self._watching, self._settings.namespaces)
         self.workers.start()
 
     async def serve(self) -> None:
@@ -182,8 +179,7 @@ class _Parts:
         return Reconciler(
             self._watches,
             objects=self._objects,
-            references=self._references,
-            observed=self._observed,
+            related=self._related,
             executor=self.executor,
             recorder=self._recorder,
             grant=self.proxy.grant,
@@ -226,16 +222,7 @@ class _Parts:
 
     def _resource_changed(self, change: Change) -> None:
         self._report.changed(change)
-        meta = change.new or change.old
-        if meta is not None and change.gvk not in self._declared:
-            self._declared.add(change.gvk)
-            self._follow_declared(self._watches[change.gvk], namespaced=bool(meta.namespace))
-
-    def _follow_declared(self, watch: Watch, *, namespaced: bool) -> None:
-        """Watch the kinds of dependents whose values count from the first object on, whenever a run writes one."""
-        for kind in watch.reconcile_on if watch.watch_dependents else ():
-            for namespace in self._settings.namespaces or ("",):
-                self._watching.dependents((kind, namespace), OwnerWatch(watch.gvk, namespaced, by_annotation=True))
+        self._related.follow_declared(self._watching, change, self._settings.namespaces)
 
     def _trouble(self) -> str:
         """What keeps the operator from being ready; a forbidden kind does not, the others are served."""

@@ -57,6 +57,11 @@ def uses_children(expression: str) -> bool:
     return not {"children", _WHOLE}.isdisjoint(_first_keys(compiled(expression).parsed))
 
 
+def only_children(expression: str) -> bool:
+    """Whether the expression asks for the objects of the run's own, and for nothing else."""
+    return set(_first_keys(compiled(expression).parsed)) == {"children"}
+
+
 def _first_keys(node: Mapping[str, Any]) -> Iterator[str]:
     """The keys looked up in the source itself; the rest is looked up in what its left side yields."""
     if node["type"] == "field":

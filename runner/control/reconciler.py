@@ -15,10 +15,9 @@ import structlog
 from runner.config.watches import Watch
 from runner.control import status
 from runner.control.attempt import Attempt, Closing, Result, Stages, Stopwatch, Verdict
-from runner.control.observed import Observed
 from runner.control.plan import AddFinalizer, Defaults, Occasion, Perform, Plan, Refuse, Skip, plan
 from runner.control.publish import INVALID, UNUSABLE, Announcer, Writer
-from runner.control.references import References
+from runner.control.related import RelatedObjects
 from runner.control.request import Request
 from runner.errors import (
     ApiError,
@@ -65,17 +64,15 @@ class Reconciler:
         recorder: Recorder,
         grant: Callable[[Owner], AbstractContextManager[Grant]],
         on_finished: OnFinished,
-        references: References | None = None,
-        observed: Observed | None = None,
+        related: RelatedObjects | None = None,
         defaults: Callable[[GroupVersionKind], Defaults] = lambda _gvk: Defaults(),
         clock: Clock = REAL,
     ) -> None:
         """Entering what `grant` returns lets a run pass the API proxy; leaving it revokes that.
 
-        `references` is told of every object read, `observed` of what runs have seen of their dependents.
+        `related` is told of every custom resource read, and of what runs have seen of their dependents.
         """
-        self._references = references
-        self._observed = observed
+        self._related = related
         self._watches = watches
         self._objects = objects
         self._executor = executor
@@ -113,8 +110,8 @@ class Reconciler:
             return await self._unless_refused(attempt)
         except (NotFoundError, KindAbsentError):
             self._writer.forget(attempt.key)
-            if self._references is not None:
-                self._references.forget(attempt.key)
+            if self._related is not None:
+                self._related.forget(attempt.key)
             self._announcer.forget(attempt.key)
             await self._forget_files(attempt.key)
             return Result(Verdict.GONE)
@@ -166,8 +163,9 @@ class Reconciler:
         body = attempt.body = await self._objects.get(attempt.key)
         attempt.stopwatch.lap("get")
         attempt.generation = generation_of(body)
-        if attempt.watch.references:
-            self._note_references(attempt, body)
+        if self._related is not None and attempt.watch.references:
+            warnings = self._related.read(attempt.key, attempt.watch, body)
+            self._announcer.warned(attempt.key, str(body["metadata"].get("uid", "")), warnings, UNUSABLE)
         step = self._plan(attempt, body)
         if isinstance(step, AddFinalizer):
             body = await self._writer.add_finalizer(attempt.key, body, step.name)
@@ -177,11 +175,6 @@ class Reconciler:
             body = await self._say_running(attempt, body)
             attempt.stopwatch.lap("status")
         return body, step
-
-    def _note_references(self, attempt: Attempt, body: Json) -> None:
-        if self._references is not None:
-            warnings = self._references.read(attempt.key, attempt.watch, body)
-            self._announcer.warned(attempt.key, str(body["metadata"].get("uid", "")), warnings, UNUSABLE)
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._clock.wall(), UTC)
@@ -219,6 +212,8 @@ class Reconciler:
             raise
         finally:
             attempt.stopwatch.lap("status")
+            if self._related is not None and outcome.children:
+                self._related.written(attempt.key)
 
     async def _run(self, attempt: Attempt, body: Json, step: Perform) -> Outcome:
         key, uid = attempt.key, str(body["metadata"].get("uid", ""))
@@ -228,9 +223,10 @@ class Reconciler:
             run = self._make_run(attempt, uid, step, variables, grant.kubeconfig)
             attempt.stopwatch.lap("prepare")
             outcome = await self._executor.run(run)
-            if self._observed is not None and attempt.watch.reconcile_on:
-                self._observed.saw(attempt.watch, grant.children)
-            return replace(outcome, children=grant.children)
+            children: tuple[Body, ...] = grant.children
+            if self._related is not None and children:
+                children = await self._related.seen(key, attempt.watch, children)
+            return replace(outcome, children=children)
 
     def _make_run(self, attempt: Attempt, uid: str, step: Perform, variables: ExtraVars, kubeconfig: str) -> Run:
         defaults = self._defaults(attempt.key.gvk)

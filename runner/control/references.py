@@ -26,21 +26,20 @@ Name = tuple[str, str]
 
 
 class References:
-    """The references of every watch, followed by `watching`."""
+    """The references of every watch."""
 
-    def __init__(self, watches: Mapping[GroupVersionKind, Watch], watching: Watching) -> None:
+    def __init__(self, watches: Mapping[GroupVersionKind, Watch]) -> None:
         self._watches = watches
-        self._watching = watching
         self._referring: dict[tuple[GroupVersionKind, Name], dict[ObjectKey, None]] = defaultdict(dict)
         self._names: dict[ObjectKey, frozenset[tuple[GroupVersionKind, Name]]] = {}
 
-    def follow(self, namespaces: tuple[str, ...]) -> None:
+    def follow(self, watching: Watching, namespaces: tuple[str, ...]) -> None:
         """Begin to watch what custom resources may refer to, in these namespaces (none: in all)."""
         for watch in self._watches.values():
             for reference in watch.references:
-                concerns = partial(self._concerned, watch.gvk, reference)
+                concerns = partial(self._concerned, watching, watch.gvk, reference)
                 for namespace in namespaces or ("",):
-                    self._watching.listen((reference.gvk, namespace), partial(_asked, concerns))
+                    watching.listen((reference.gvk, namespace), partial(_asked, concerns))
 
     def read(self, key: ObjectKey, watch: Watch, body: Body) -> tuple[str, ...]:
         """Take note of what the object names now; returns what is wrong with it."""
@@ -62,7 +61,9 @@ class References:
             if not keys:
                 del self._referring[one]
 
-    def _concerned(self, gvk: GroupVersionKind, reference: Reference, change: Change) -> Iterator[ObjectKey]:
+    def _concerned(
+        self, watching: Watching, gvk: GroupVersionKind, reference: Reference, change: Change
+    ) -> Iterator[ObjectKey]:
         metas = [meta for meta in (change.old, change.new) if meta is not None]
         if reference.names:
             for key in self._referring.get((reference.gvk, (metas[0].namespace, metas[0].name)), ()):
@@ -70,7 +71,7 @@ class References:
                     yield key
         elif any(reference.selector.matches(dict(meta.labels)) for meta in metas):
             everywhere = reference.all_namespaces or not metas[0].namespace
-            for key in self._watching.resource_keys(gvk):
+            for key in watching.resource_keys(gvk):
                 if everywhere or key.namespace == metas[0].namespace:
                     yield key
 

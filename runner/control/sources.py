@@ -54,7 +54,7 @@ class Watching:
         *,
         own_write: OwnWrite,
         settle: Callable[[], Awaitable[None]],
-        look: Look = lambda *_: None,
+        look: Look | None = None,
     ) -> None:
         self._look = look
         self._reflector = reflector
@@ -124,8 +124,9 @@ class Watching:
         if entry.watch is not None:
             self._enqueue(of_resource(change, entry.watch))
             self._on_resource(change)
-        for owner_watch in entry.owner_watches.values():
-            self._look(change, owner_watch)
+        if self._look is not None:
+            for owner_watch in entry.owner_watches.values():
+                self._look(change, owner_watch)
         if any(True for _ in entry.asks(change, nobody)):
             task = asyncio.create_task(self._asked(entry, change))
             self._settling.add(task)

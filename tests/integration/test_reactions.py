@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import time
 
 import pytest
 
@@ -17,6 +18,7 @@ OK = """
   ansible.builtin.debug:
     msg: hello
 """
+GADGET_GROUP = "test.example.com/v1"
 GADGET = """
 - name: Keep a Gadget
   kubernetes.core.k8s:
@@ -129,3 +131,23 @@ def test_a_value_of_a_dependent_that_changes_runs_its_owner_and_no_other_status_
 def _events(observer: Observer, reason: str) -> list[Object] | None:
     events = [event for event in observer.list("v1", "Event") if event["reason"] == reason]
     return events or None
+
+
+def test_status_follows_a_dependent_within_a_second_without_a_run(
+    project: Project, operate: Operate, things: Things, observer: Observer
+) -> None:
+    project.role("keeper", GADGET)
+    project.watch("keeper", status={"ready": "children[0].status.ready", "ran": "stats.ok"})
+    operator = operate()
+    things.create("a")
+    things.wait("a", "Successful")
+    before = things.condition("a", "Successful")
+    seconds = []
+    for ready in (1, 2, 3):
+        began = time.monotonic()
+        observer.patch_status(GADGET_GROUP, "Gadget", "a", {"ready": ready})
+        wait_for("the status", lambda: things.status("a").get("ready") == ready, seconds=5, every=0.02)  # noqa: B023
+        seconds.append(time.monotonic() - began)
+    assert max(seconds) < 2  # one, and a busy machine
+    assert runs(operator) == ["a"]
+    assert things.condition("a", "Successful") == before

@@ -68,8 +68,8 @@ class Scene:
     def __init__(self, *references: Reference, known: tuple[ObjectKey, ...] = ()) -> None:
         self.watch = Watch(THING, Content(Path("/roles/thing"), is_role=True), references=references)
         self.watching = Listening(*known)
-        self.references = References({THING: self.watch}, self.watching)  # type: ignore[arg-type]
-        self.references.follow(())
+        self.references = References({THING: self.watch})
+        self.references.follow(self.watching, ())  # type: ignore[arg-type]
 
     def read(self, one: ObjectKey, secrets: object) -> tuple[str, ...]:
         return self.references.read(one, self.watch, {"spec": {"secrets": secrets}})
@@ -191,7 +191,7 @@ def test_what_is_wrong_with_a_reference_is_said_with_its_expression() -> None:
 def test_only_the_namespaces_of_the_operator_are_watched() -> None:
     watching = Listening()
     watch = Watch(THING, Content(Path("/roles/thing"), is_role=True), references=(BY_NAME,))
-    References({THING: watch}, watching).follow(("one", "two"))  # type: ignore[arg-type]
+    References({THING: watch}).follow(watching, ("one", "two"))  # type: ignore[arg-type]
     assert set(watching.asked) == {(SECRET, "one"), (SECRET, "two")}
 
 
