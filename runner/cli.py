@@ -59,7 +59,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _call(
     parsed: argparse.Namespace, parser: argparse.ArgumentParser, commands: _Commands[argparse.ArgumentParser]
 ) -> int:
-    with_flags = {"run": _run, "run-once": _run_once, "validate": _validate, "rbac": _rbac, "dev": _dev}
+    with_flags = {
+        "run": _run,
+        "run-once": _run_once,
+        "validate": _validate,
+        "rbac": _rbac,
+        "generate": _generate,
+        "dev": _dev,
+    }
     match parsed.command:
         case command if command in with_flags:
             return with_flags[command](parsed)
@@ -88,6 +95,7 @@ def _parser(command: str) -> tuple[argparse.ArgumentParser, _Commands[argparse.A
         commands.add_parser("run-once", help="reconcile one custom resource from here, and show it")
     _add_validate(commands)
     _add_rbac(commands)
+    _add_generate(commands)
     if command in ("dev", "help", "completion"):
         from runner.dev.cli import add_parser  # noqa: PLC0415  (run must not pay for importing it)
 
@@ -117,6 +125,17 @@ def _add_rbac(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--name", default="manager-role", metavar="VALUE", help="of the ClusterRole (default: manager-role)"
     )
+
+
+def _add_generate(commands: _Commands[argparse.ArgumentParser]) -> None:
+    text = "make files of a project"
+    whats: _Commands[argparse.ArgumentParser] = commands.add_parser(
+        "generate", help=text, description=text
+    ).add_subparsers(dest="what", metavar="WHAT", required=True, parser_class=_Parser)
+    parser = _add_of_project(
+        whats, "schema", "the JSON schema of watches.yaml, by which editors complete and check it"
+    )
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 with a diff if a file differs")
 
 
 def _add_of_project(commands: _Commands[argparse.ArgumentParser], name: str, text: str) -> argparse.ArgumentParser:
@@ -183,6 +202,12 @@ def _rbac(parsed: argparse.Namespace) -> int:
     from runner.validate.clusterrole import main as rbac_main  # noqa: PLC0415  (run must not pay for importing it)
 
     return rbac_main(parsed, os.environ)
+
+
+def _generate(parsed: argparse.Namespace) -> int:
+    from runner.generate.files import main as generate_main  # noqa: PLC0415  (run must not pay for importing it)
+
+    return generate_main(parsed)
 
 
 def _dev(parsed: argparse.Namespace) -> int:

@@ -48,6 +48,10 @@ class WatchesError(OperatorError):
         super().__init__("\n".join(map(str, self.problems)))
 
 
+class ExpressionError(OperatorError):
+    """A JMESPath expression that cannot be evaluated on what it was given."""
+
+
 class KubeError(OperatorError):
     """Something between us and the API server."""
 

@@ -12,14 +12,17 @@ from typing import Any
 
 import structlog
 
+from runner.config.expressions import uses_children
 from runner.config.settings import Settings
-from runner.config.watches import Engine, Watch, uses_children
+from runner.config.watches import Engine, Watch
+from runner.control.changes import OwnerWatch, where_to_watch
 from runner.control.plan import Bounds, Defaults
 from runner.control.queue import WorkQueue
 from runner.control.readings import Readings
 from runner.control.reconciler import Reconciler
+from runner.control.related import RelatedObjects
 from runner.control.request import Trigger
-from runner.control.sources import OwnerWatch, Watching, where_to_watch
+from runner.control.sources import Watching
 from runner.control.worker import Report, Workers
 from runner.errors import RunError
 from runner.execute.console import Console, LogEvents, log_events
@@ -28,11 +31,12 @@ from runner.execute.rundir import private_root
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery, ObjectsApi
 from runner.kube.leader import Reactions, exit_within, leadership
+from runner.kube.listwatch import Change
 from runner.kube.recorder import Recorder
 from runner.kube.reflector import Reflector
 from runner.kube.sockets import Fence
 from runner.metrics import Metrics
-from runner.objects import GroupVersionKind, ObjectKey, Owner
+from runner.objects import GroupVersionKind, Owner
 from runner.serve import metrics, usermetrics
 from runner.serve.metrics import Reviews, serving_context
 from runner.serve.ownership import Mechanism
@@ -102,19 +106,23 @@ class _Parts:
             on_dependent=self._follow,
             metrics=self._metrics,
             leading=lambda: not fence.shut,
-            keeps_children=lambda gvk: gvk in watches and any(map(uses_children, watches[gvk].status.values())),
+            keeps_children=lambda gvk: gvk in watches and _wants_children(watches[gvk]),
         )
+        self._objects = ObjectsApi(client, self._discovery)
+        self._related = RelatedObjects(watches, self._objects, self._queue)
         self._watching = Watching(
             lambda gvk, namespace, on_change: Reflector(client, self._discovery, gvk, namespace, on_change),
             self._queue,
-            self._report.changed,
+            self._resource_changed if self._related.looks else self._report.changed,
             own_write=self.proxy.own_write,
             settle=self.proxy.settle,
+            look=self._related.look if self._related.looks else None,
         )
         self.executor = Executor(
             private_root(settings.runner_dir), settings.environment, console=_console(settings, watches)
         )
         reconciler = self._reconciler()
+        reconciler.related = self._related
         self.workers = Workers(self._queue, reconciler.reconcile, total)
         self._metrics.live(self._readings(caps, reconciler))
         self.leadership = leadership(settings, client, fence, self._reactions())
@@ -163,9 +171,11 @@ class _Parts:
         stack.push_async_callback(ended, recording)
         warming_up = asyncio.create_task(self._warm_up(), name="warm-up")
         stack.push_async_callback(ended, warming_up)
+        stack.push_async_callback(self._related.stop)
         stack.push_async_callback(self._watching.stop)
         for watch in self._watches.values():
             self._watching.resources(watch, self._settings.namespaces or ("",))
+        self._related.follow(self._watching, self._settings.namespaces)
         self.workers.start()
 
     async def serve(self) -> None:
@@ -176,8 +186,7 @@ class _Parts:
 
     def enqueue(self, kinds: Collection[GroupVersionKind]) -> int:
         """Have every custom resource of these kinds reconciled because its content has changed."""
-        stores = self._watching.stores(kinds)
-        keys = [ObjectKey(gvk, meta.namespace, meta.name) for gvk, store in stores for meta in store]
+        keys = [key for gvk in kinds for key in self._watching.resource_keys(gvk)]
         for key in keys:
             self._queue.add(key, Trigger.CONTENT)
         return len(keys)
@@ -185,7 +194,7 @@ class _Parts:
     def _reconciler(self) -> Reconciler:
         return Reconciler(
             self._watches,
-            objects=ObjectsApi(self._client, self._discovery),
+            objects=self._objects,
             executor=self.executor,
             recorder=self._recorder,
             grant=self.proxy.grant,
@@ -226,6 +235,10 @@ class _Parts:
             owner_watch = OwnerWatch(owner.gvk, bool(owner.namespace), not by_annotation, by_annotation)
             self._watching.dependents((kind, place), owner_watch)
 
+    def _resource_changed(self, change: Change) -> None:
+        self._report.changed(change)
+        self._related.follow_declared(self._watching, change, self._settings.namespaces)
+
     def _trouble(self) -> str:
         """What keeps the operator from being ready; a forbidden kind does not, the others are served."""
         unready = self._watching.unready()
@@ -244,6 +257,11 @@ def defaults_of(settings: Settings, gvk: GroupVersionKind) -> Defaults:
         engine=Engine(settings.executor),
         bounds=Bounds(settings.min_reconcile_period, settings.max_runner_artifacts_limit),
     )
+
+
+def _wants_children(watch: Watch) -> bool:
+    """Whether anybody asks what a run wrote or read."""
+    return bool(watch.reconcile_on) or any(map(uses_children, watch.status.values()))
 
 
 def _console(settings: Settings, watches: Watches) -> Console:

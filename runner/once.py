@@ -13,9 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from runner.config.expressions import uses_children
 from runner.config.flags import RUN_FLAGS, add_flags
 from runner.config.settings import Settings, read_settings
-from runner.config.watches import Engine, Watch, uses_children
+from runner.config.watches import Engine, Watch
 from runner.config.watchesfile import load_watches
 from runner.control.attempt import Result, Stages, Verdict
 from runner.control.plan import Occasion, Skip, plan

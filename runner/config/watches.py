@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-import jmespath
-from jmespath.exceptions import JMESPathError
-
 from runner.objects import GroupVersionKind
 
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
-
-
-SOURCES = ("stats", "data", "facts", "children")
-"""The keys of what the expressions are evaluated on."""
-_ON_EVERY_CHILD = {
-    *("multi_select_list", "multi_select_dict", "key_val_pair", "function_expression"),
-    *("or_expression", "and_expression", "not_expression", "comparator"),
-}
-_ON_NO_CHILD = {"literal", "expref"}
-_WHOLE = "@"
-"""In place of a key: the whole of the source is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +44,21 @@ class Selector:
         return all(requirement.matches(labels) for requirement in self.requirements)
 
 
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Objects that custom resources use and do not own.
+
+    `names` is a JMESPath expression over the custom resource, which yields a name, a list of names, or of
+    {name, namespace}. Where it is empty, `selector` says which objects concern every custom resource of the kind:
+    those of their own namespace, or of all.
+    """
+
+    gvk: GroupVersionKind
+    names: str = ""
+    selector: Selector = field(default_factory=Selector)
+    all_namespaces: bool = False
+
+
 class Engine(StrEnum):
     """How a run is started: `auto` is warm where that can be, cold otherwise."""
 
@@ -88,7 +89,7 @@ class Watch:
     """One entry of watches.yaml. `reconcile_period` is in seconds; None leaves it to the flag, <0 means never.
 
     `status` maps a field of the custom resource's status to a JMESPath expression over the run's result; `engine`
-    is None where the flag decides.
+    is None where the flag decides. `reconcile_on` maps a kind of dependents to a JMESPath expression over one.
     """
 
     gvk: GroupVersionKind
@@ -108,6 +109,8 @@ class Watch:
     rescued_tasks_fail: bool = False
     status: Mapping[str, str] = field(default_factory=dict)
     engine: Engine | None = None
+    references: tuple[Reference, ...] = ()
+    reconcile_on: Mapping[GroupVersionKind, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +148,20 @@ WATCH_FIELDS = (
     WatchField("selector", "label selector", "{}", "only custom resources with these labels"),
     WatchField("finalizer", "{name, playbook, role, vars}", "", "what runs before a custom resource is gone"),
     WatchField("rescuedTasksFail", "boolean", "false", "a rescued task makes the run fail, as in Go", ours=True),
+    WatchField(
+        "references",
+        "list of {apiVersion, kind, names, selector, namespaces}",
+        "[]",
+        "objects that a custom resource uses and does not own: it runs when one of them changes",
+        ours=True,
+    ),
+    WatchField(
+        "dependents",
+        "list of {apiVersion, kind, reconcileOn}",
+        "[]",
+        "dependents that make their owner run when what a JMESPath expression yields of them changes",
+        ours=True,
+    ),
     WatchField("status", "map of JMESPath", "{}", "status fields from what the run came to", ours=True),
     WatchField(
         "executor",
@@ -154,66 +171,3 @@ WATCH_FIELDS = (
         ours=True,
     ),
 )
-
-
-def syntax_error(expression: str) -> str:
-    """Why the expression cannot be compiled, or ""."""
-    try:
-        jmespath.compile(expression)
-    except JMESPathError as error:
-        return str(error).strip().splitlines()[0]
-    return ""
-
-
-def foreign_keys(expression: str) -> list[str]:
-    """The first keys that the expression asks for and no run has; they are always null."""
-    parsed: Mapping[str, Any] = jmespath.compile(expression).parsed
-    return sorted({key for key in _first_keys(parsed) if key not in (*SOURCES, _WHOLE)})
-
-
-def uses_children(expression: str) -> bool:
-    """Whether what the expression yields may depend on the objects of the run's own."""
-    return not {"children", _WHOLE}.isdisjoint(_first_keys(jmespath.compile(expression).parsed))
-
-
-def asked_data(expression: str) -> set[str]:
-    """The names of published data that the expression asks for by name."""
-    return {name for source, name in _first_pairs(jmespath.compile(expression).parsed) if source == "data"}
-
-
-def asked_kinds(expression: str) -> set[str]:
-    """The kinds of the run's objects that the expression picks, as in `children[?kind=='Deployment']`."""
-    return set(_compared_kinds(jmespath.compile(expression).parsed))
-
-
-def _compared_kinds(node: Mapping[str, Any]) -> Iterator[str]:
-    children = node["children"]
-    if node["type"] == "comparator" and node["value"] == "eq":
-        fields = [child["value"] for child in children if child["type"] == "field"]
-        texts = [child["value"] for child in children if child["type"] == "literal"]
-        if fields == ["kind"] and texts and isinstance(texts[0], str):
-            yield texts[0]
-    for child in children:
-        yield from _compared_kinds(child)
-
-
-def _first_pairs(node: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """As `_first_keys`, each with the keys that are looked up in it; none where that is not by name."""
-    children = node["children"]
-    if node["type"] == "subexpression" and children[0]["type"] == "field":
-        yield from ((children[0]["value"], key) for key in _first_keys(children[1]) if key != _WHOLE)
-    elif node["type"] not in _ON_NO_CHILD:
-        for child in children if node["type"] in _ON_EVERY_CHILD else children[:1]:
-            yield from _first_pairs(child)
-
-
-def _first_keys(node: Mapping[str, Any]) -> Iterator[str]:
-    """The keys looked up in the source itself; the rest is looked up in what its left side yields."""
-    if node["type"] == "field":
-        yield node["value"]
-    elif node["type"] in ("current", "identity"):
-        yield _WHOLE
-    elif node["type"] not in _ON_NO_CHILD:
-        children = node["children"] if node["type"] in _ON_EVERY_CHILD else node["children"][:1]
-        for child in children:
-            yield from _first_keys(child)

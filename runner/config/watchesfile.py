@@ -6,27 +6,23 @@ path relative to the working directory runs as well as it loads.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from runner.config.expressions import SOURCES, foreign_keys, syntax_error
+from runner.config.fields import Fields, Mistakes
 from runner.config.golang import substitute
+from runner.config.reactions import kind_of, reconcile_on, reference, selector
 from runner.config.watches import (
-    OPERATORS,
-    SOURCES,
     WATCH_FIELDS,
     Content,
     Engine,
     Finalizer,
-    Requirement,
-    Selector,
     Watch,
-    foreign_keys,
-    syntax_error,
 )
-from runner.config.yamlfile import UNREADABLE, Fields, Located, Mistakes, read_yaml
+from runner.config.yamlfile import UNREADABLE, Located, read_yaml
 from runner.errors import Problem, WatchesError
 from runner.objects import GroupVersionKind
 
@@ -38,7 +34,7 @@ Found = tuple[Path | None, list[Path]]
 
 
 DEFAULT_ARTIFACTS = 20
-_KNOWN_AND_UNUSED = {"maxworkers", "ansibleverbosity"}
+_ELSEWHERE = dict.fromkeys(("maxworkers", "ansibleverbosity"), "set it by the environment or a flag")
 _FIELDS = tuple(field.name for field in WATCH_FIELDS)
 
 
@@ -153,8 +149,8 @@ class _Reader:
             content=content or Content(Path(), is_role=True),
             vars=fields.plain_map("vars"),
             finalizer=self._finalizer(fields.inner("finalizer")),
-            selector=self._selector(fields.inner("selector")),
-            blacklist=frozenset(map(self._blacklisted, fields.items("blacklist"))),
+            selector=selector(fields.inner("selector")),
+            blacklist=frozenset(map(kind_of, fields.items("blacklist"))),
             reconcile_period=fields.seconds("reconcilePeriod") or None,
             max_runner_artifacts=fields.number("maxRunnerArtifacts", DEFAULT_ARTIFACTS) or DEFAULT_ARTIFACTS,
             manage_status=fields.flag("manageStatus", default=True),
@@ -166,9 +162,11 @@ class _Reader:
             rescued_tasks_fail=fields.flag("rescuedTasksFail", default=False),
             status=_status_map(fields),
             engine=_engine(fields),
+            references=tuple(reference(item) for item in fields.items("references")),
+            reconcile_on=dict(filter(None, map(reconcile_on, fields.items("dependents")))),
         )
         self._check_kind(gvk, node, fields)
-        self._note_unknown(fields)
+        fields.note_unknown(_FIELDS, _ELSEWHERE)
         return watch if content else None
 
     def _check_kind(self, gvk: GroupVersionKind, node: Located, fields: Fields) -> None:
@@ -217,43 +215,8 @@ class _Reader:
         if not (playbook or role or variables):
             fields.problem("", "must specify Role, Playbook or vars", "watch-finalizer-invalid")
         content = self._resolve(fields, playbook, role, tolerant=bool(variables)) if playbook or role else None
-        self._note_unknown(fields, ("name", "playbook", "role", "vars"))
+        fields.note_unknown(("name", "playbook", "role", "vars"), _ELSEWHERE)
         return Finalizer(name, content, variables)
-
-    def _blacklisted(self, fields: Fields) -> GroupVersionKind:
-        gvk = GroupVersionKind(fields.text("group"), fields.text("version"), fields.text("kind"))
-        self._note_unknown(fields, ("group", "version", "kind"))
-        return gvk
-
-    def _selector(self, fields: Fields | None) -> Selector:
-        if fields is None:
-            return Selector()
-        labels = [Requirement(key, "In", (value,)) for key, value in fields.text_map("matchLabels").items()]
-        expressions = [_requirement(item) for item in fields.items("matchExpressions")]
-        self._note_unknown(fields, ("matchLabels", "matchExpressions"))
-        return Selector(tuple(labels + expressions))
-
-    def _note_unknown(self, fields: Fields, known: tuple[str, ...] = _FIELDS) -> None:
-        for name, line in fields.unknown():
-            if name.lower() in _KNOWN_AND_UNUSED:
-                hint = "set it by the environment or a flag"
-            else:
-                close = difflib.get_close_matches(name, known, 1)
-                hint = f"did you mean {close[0]}?" if close else "known are " + ", ".join(known)
-            self._mistakes.note(line, fields.at(name), f"unknown field, ignored; {hint}", "watch-unknown-field")
-
-
-def _requirement(fields: Fields) -> Requirement:
-    operator, values = fields.text("operator"), fields.texts("values")
-    if operator not in OPERATORS:
-        fields.problem(
-            "operator", f'"{operator}" is not a valid label selector operator: use {", ".join(OPERATORS)}'
-        )
-    elif operator in ("In", "NotIn") and not values:
-        fields.problem("values", f"must not be empty for the operator {operator}")
-    elif operator in ("Exists", "DoesNotExist") and values:
-        fields.problem("values", f"must be empty for the operator {operator}")
-    return Requirement(fields.text("key"), operator, values)
 
 
 def _engine(fields: Fields) -> Engine | None:

@@ -23,6 +23,7 @@ FAILED = "ReconcileFailed"
 RECOVERED = "Recovered"
 INVALID = "InvalidSpec"
 UNMAPPED = "StatusFieldLeftAlone"
+UNUSABLE = "UnusableReference"
 
 _REMEMBERED = 1024  # as much of a message as an Event can carry
 
@@ -70,7 +71,7 @@ class Announcer:
 
     def forget(self, key: ObjectKey) -> None:
         self._failing.pop(key, None)
-        for reason in (INVALID, UNMAPPED):
+        for reason in (INVALID, UNMAPPED, UNUSABLE):
             self._warned.pop((key, reason), None)
 
 

@@ -17,7 +17,8 @@ from runner.control import status
 from runner.control.attempt import Attempt, Closing, Result, Stages, Stopwatch, UnderWay, Verdict
 from runner.control.plan import AddFinalizer, Defaults, Occasion, Perform, Plan, Refuse, Skip, plan
 from runner.control.progress import EVERY, Progress, overdue
-from runner.control.publish import INVALID, Announcer, Writer
+from runner.control.publish import INVALID, UNUSABLE, Announcer, Writer
+from runner.control.related import RelatedObjects
 from runner.control.request import Request
 from runner.errors import (
     ApiError,
@@ -55,7 +56,10 @@ log = structlog.get_logger(__name__)
 
 
 class Reconciler:
-    """Reconciles one key at a time, as often as asked; keys are independent, so many run side by side."""
+    """Reconciles one key at a time, as often as asked; keys are independent, so many run side by side.
+
+    `related`, where there is one, is told of every custom resource read, and of what runs have seen of dependents.
+    """
 
     def __init__(
         self,
@@ -75,6 +79,7 @@ class Reconciler:
 
         A run that lasts for longer than `progress_every` seconds says so, and again after as many.
         """
+        self.related: RelatedObjects | None = None
         self._watches = watches
         self._objects = objects
         self._executor = executor
@@ -120,6 +125,8 @@ class Reconciler:
             return await self._unless_refused(attempt)
         except (NotFoundError, KindAbsentError):
             self._writer.forget(attempt.key)
+            if self.related is not None:
+                self.related.forget(attempt.key)
             self._announcer.forget(attempt.key)
             await self._forget_files(attempt.key)
             return Result(Verdict.GONE)
@@ -171,6 +178,9 @@ class Reconciler:
         body = attempt.body = await self._objects.get(attempt.key)
         attempt.stopwatch.lap("get")
         attempt.generation = generation_of(body)
+        if self.related is not None and attempt.watch.references:
+            warnings = self.related.read(attempt.key, attempt.watch, body)
+            self._announcer.warned(attempt.key, str(body["metadata"].get("uid", "")), warnings, UNUSABLE)
         step = self._plan(attempt, body)
         if isinstance(step, AddFinalizer):
             body = await self._writer.add_finalizer(attempt.key, body, step.name)
@@ -218,6 +228,8 @@ class Reconciler:
             raise
         finally:
             attempt.stopwatch.lap("status")
+            if self.related is not None and outcome.children:
+                self.related.written(attempt.key)
 
     async def _run(self, attempt: Attempt, body: Json, step: Perform) -> Outcome:
         key, uid = attempt.key, str(body["metadata"].get("uid", ""))
@@ -230,7 +242,10 @@ class Reconciler:
                 outcome = await self._executor.run(run, under_way.note)
             if outcome.ending is Ending.DEADLINE:
                 outcome = replace(outcome, overdue=overdue(run.deadline, under_way))
-            return replace(outcome, children=grant.children)
+            children: tuple[Body, ...] = grant.children
+            if self.related is not None and children:
+                children = await self.related.seen(key, attempt.watch, children)
+            return replace(outcome, children=children)
 
     @contextmanager
     def _under_way(self, attempt: Attempt, body: Json, step: Perform) -> Iterator[UnderWay]:

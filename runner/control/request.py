@@ -30,7 +30,9 @@ class Trigger(StrEnum):
     ANNOTATED = "annotated"
     SELECTED = "selected"
     CONTENT = "content"
+    REFERENCE = "reference"
     DEPENDENT = "dependent"
+    DEPENDENT_STATUS = "dependent-status"
     REQUEUED = "requeued"
     RETRY = "retry"
     PERIOD = "period"
@@ -49,7 +51,9 @@ _PRIORITIES = {
     Trigger.ANNOTATED: Priority.CHANGE,
     Trigger.SELECTED: Priority.CHANGE,
     Trigger.CONTENT: Priority.CHANGE,
+    Trigger.REFERENCE: Priority.DEPENDENT,
     Trigger.DEPENDENT: Priority.DEPENDENT,
+    Trigger.DEPENDENT_STATUS: Priority.DEPENDENT,
     Trigger.REQUEUED: Priority.RETRY,
     Trigger.RETRY: Priority.RETRY,
     Trigger.PERIOD: Priority.BACKGROUND,

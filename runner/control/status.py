@@ -11,9 +11,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-import jmespath
-from jmespath.exceptions import JMESPathError
-
+from runner.config.expressions import search
+from runner.errors import ExpressionError
 from runner.execute.run import Ending, Outcome, Stats
 from runner.objects import LEVELS, Body, nested_deeper
 
@@ -141,9 +140,9 @@ def mapped(expressions: Mapping[str, str], outcome: Outcome) -> tuple[Fields, tu
             warnings.append(f"status.{path}: the operator writes the conditions itself; map another field")
             continue
         try:
-            value = jmespath.search(expression, source)
-        except JMESPathError as error:
-            warnings.append(f"status.{path}: cannot evaluate {expression!r}: {error}")
+            value = search(expression, source)
+        except ExpressionError as error:
+            warnings.append(f"status.{path}: {error}")
             continue
         if nested_deeper(value, _DEEPEST):
             warnings.append(f"status.{path}: what {expression!r} gives is nested deeper than {_DEEPEST} levels")

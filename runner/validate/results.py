@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from runner.config.watches import asked_data, asked_kinds, syntax_error
+from runner.config.expressions import asked_data, asked_kinds, syntax_error
 from runner.validate.crds import Watched
 from runner.validate.findings import Finding
 

@@ -70,6 +70,10 @@ def of_watch(watch: Watch) -> Iterator[Touch]:
     yield Touch(version, gvk.kind, (*READ, *(["update"] if watch.finalizer else [])))
     if watch.manage_status:
         yield Touch(version, gvk.kind, ("update",), "status")
+    for reference in watch.references:
+        yield Touch(reference.gvk.api_version, reference.gvk.kind, ("list", "watch"))
+    for dependent in watch.reconcile_on:
+        yield Touch(dependent.api_version, dependent.kind, READ)
     # For who may only set an owner reference to what they may finalize (OpenShift).
     yield Touch(version, gvk.kind, ("update",), "finalizers")
 

@@ -14,10 +14,10 @@ from bench.observer import Observer, condition
 from runner.config.settings import ClusterSettings
 from runner.config.watches import Content, Engine, Watch
 from runner.control.attempt import Result, Verdict
+from runner.control.changes import of_resource
 from runner.control.plan import Defaults
 from runner.control.reconciler import Reconciler
 from runner.control.request import Request, Trigger
-from runner.control.sources import of_resource
 from runner.dev.controlplane import ControlPlane
 from runner.execute.executor import Executor
 from runner.kube.client import Client

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runner.config.watches import asked_data, asked_kinds
+from runner.config.expressions import asked_data, asked_kinds
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from runner.config.watches import Content, Watch
+from runner.control.changes import OwnerWatch, where_to_watch
 from runner.control.queue import WorkQueue
 from runner.control.request import Request, Trigger
-from runner.control.sources import OwnerWatch, Watching, where_to_watch
+from runner.control.sources import Watching
 from runner.kube.listwatch import Change, What
 from runner.objects import GroupVersionKind, ObjectKey, ObjectMeta, OwnerRef, parse_meta
 
