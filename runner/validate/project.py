@@ -7,14 +7,16 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from runner.config.watches import Content, Watch
 from runner.config.watchesfile import Reading, read_watches
 from runner.errors import WatchesError
-from runner.validate import crds, dependencies, documents, ignores, rbac
-from runner.validate.content import IMAGE_HOME, Reader, find_places, redirects
+from runner.validate import ansible_content, crds, dependencies, documents, ignores, rbac
+from runner.validate.content import Reader, redirects
 from runner.validate.crds import Watched
 from runner.validate.documents import shown
 from runner.validate.findings import Finding, count, of_problem
 from runner.validate.formats import FORMATS
+from runner.validate.places import IMAGE_HOME, find_places
 from runner.validate.rules import Severity
 
 TRUSTING = (
@@ -57,15 +59,28 @@ def _of_watches(reading: Reading, watched: list[Watched]) -> list[Finding]:
 
 def _of_content(watched: list[Watched], project: Path, environment: Mapping[str, str]) -> list[Finding]:
     places = find_places(project, environment)
-    reader = Reader(places)
+    required, findings = dependencies.read_requirements(project)
+    findings += dependencies.missing(required, places)
+    definitions = documents.of_kind(documents.read_manifests(project)[0], "CustomResourceDefinition")
+    for content, watches in _contents(watched).items():
+        reader = Reader(places)
+        reader.read(content)
+        resources = ansible_content.resources_of(watches, definitions)
+        mistakes, plugins = ansible_content.check(reader.closure, places, environment, resources)
+        findings += [*reader.findings, *mistakes]
+        findings += dependencies.check([*reader.used, *plugins], places, required, redirects())
+    return findings
+
+
+def _contents(watched: list[Watched]) -> dict[Content, list[Watch]]:
+    """Each role and playbook that is there, with the watches that run it."""
+    found: dict[Content, list[Watch]] = {}
     for item in watched:
         finalizer = item.watch.finalizer
         for content in (item.watch.content, finalizer.content if finalizer else None):
             if content is not None and content.path.exists():
-                reader.read(content)
-    required, findings = dependencies.read_requirements(project)
-    findings += dependencies.missing(required, places)
-    return [*reader.findings, *findings, *dependencies.check(reader.used, places, required, redirects())]
+                found.setdefault(content, []).append(item.watch)
+    return found
 
 
 def _of_manifests(watched: list[Watched], project: Path) -> list[Finding]:
