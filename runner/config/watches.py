@@ -172,6 +172,37 @@ def uses_children(expression: str) -> bool:
     return not {"children", _WHOLE}.isdisjoint(_first_keys(jmespath.compile(expression).parsed))
 
 
+def asked_data(expression: str) -> set[str]:
+    """The names of published data that the expression asks for by name."""
+    return {name for source, name in _first_pairs(jmespath.compile(expression).parsed) if source == "data"}
+
+
+def asked_kinds(expression: str) -> set[str]:
+    """The kinds of the run's objects that the expression picks, as in `children[?kind=='Deployment']`."""
+    return set(_compared_kinds(jmespath.compile(expression).parsed))
+
+
+def _compared_kinds(node: Mapping[str, Any]) -> Iterator[str]:
+    children = node["children"]
+    if node["type"] == "comparator" and node["value"] == "eq":
+        fields = [child["value"] for child in children if child["type"] == "field"]
+        texts = [child["value"] for child in children if child["type"] == "literal"]
+        if fields == ["kind"] and texts and isinstance(texts[0], str):
+            yield texts[0]
+    for child in children:
+        yield from _compared_kinds(child)
+
+
+def _first_pairs(node: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """As `_first_keys`, each with the key that is looked up in it; none where that is not by name."""
+    children = node["children"]
+    if [child["type"] for child in children] == ["field", "field"] and node["type"] == "subexpression":
+        yield children[0]["value"], children[1]["value"]
+    elif node["type"] not in _ON_NO_CHILD:
+        for child in children if node["type"] in _ON_EVERY_CHILD else children[:1]:
+            yield from _first_pairs(child)
+
+
 def _first_keys(node: Mapping[str, Any]) -> Iterator[str]:
     """The keys looked up in the source itself; the rest is looked up in what its left side yields."""
     if node["type"] == "field":

@@ -86,10 +86,10 @@ def _collection_directories(environment: Mapping[str, str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a watches file says: the watches that are sound, the line of each, and every mistake in file order."""
+    """What a watches file says: the watches that are sound, the entry of each, and every mistake in file order."""
 
     watches: tuple[Watch, ...]
-    lines: Mapping[GroupVersionKind, int]
+    entries: Mapping[GroupVersionKind, Located]
     fatal: tuple[Problem, ...]
     harmless: tuple[Problem, ...]
 
@@ -120,7 +120,7 @@ def read_watches(path: Path, directory: Path, environment: Mapping[str, str], ho
     reader = _Reader(directory, environment, mistakes, home)
     watches = reader.read(read_yaml(substitute(text, environment), str(path)))
     fatal = sorted(mistakes.fatal, key=lambda problem: problem.line)
-    return Reading(watches, reader.lines, tuple(fatal), tuple(mistakes.harmless))
+    return Reading(watches, reader.entries, tuple(fatal), tuple(mistakes.harmless))
 
 
 class _Reader:
@@ -129,7 +129,7 @@ class _Reader:
         self._home = home
         self._environment = environment
         self._mistakes = mistakes
-        self.lines: dict[GroupVersionKind, int] = {}
+        self.entries: dict[GroupVersionKind, Located] = {}
 
     def read(self, document: Located) -> tuple[Watch, ...]:
         if document.value is None:
@@ -140,11 +140,12 @@ class _Reader:
             )
             return ()
         found = (
-            self._watch(Fields(node, f"[{index}]", self._mistakes)) for index, node in enumerate(document.value)
+            self._watch(node, Fields(node, f"[{index}]", self._mistakes))
+            for index, node in enumerate(document.value)
         )
         return tuple(watch for watch in found if watch is not None)
 
-    def _watch(self, fields: Fields) -> Watch | None:
+    def _watch(self, node: Located, fields: Fields) -> Watch | None:
         gvk = GroupVersionKind(fields.text("group"), fields.text("version"), fields.text("kind"))
         content = self._content(fields)
         watch = Watch(
@@ -166,17 +167,17 @@ class _Reader:
             status=_status_map(fields),
             engine=_engine(fields),
         )
-        self._check_kind(gvk, fields)
+        self._check_kind(gvk, node, fields)
         self._note_unknown(fields)
         return watch if content else None
 
-    def _check_kind(self, gvk: GroupVersionKind, fields: Fields) -> None:
+    def _check_kind(self, gvk: GroupVersionKind, node: Located, fields: Fields) -> None:
         missing = [name for name in ("version", "kind") if not getattr(gvk, name)]
         for name in missing:
             fields.problem(name, f"invalid GVK: {gvk}: {name} must not be empty", "watch-kind-missing")
-        if not missing and self.lines.setdefault(gvk, fields.line) != fields.line:
+        if not missing and self.entries.setdefault(gvk, node) is not node:
             fields.problem(
-                "", f"duplicate GVK: {gvk}, already watched in line {self.lines[gvk]}", "watch-duplicate"
+                "", f"duplicate GVK: {gvk}, already watched in line {self.entries[gvk].line}", "watch-duplicate"
             )
 
     def _content(self, fields: Fields) -> Content | None:
@@ -184,6 +185,9 @@ class _Reader:
         if not (playbook or role):
             fields.problem("", "must specify Role or Playbook", "watch-without-content")
             return None
+        if playbook and role:
+            message = f"{role} is not run: a playbook goes before a role; remove one of them"
+            fields.note("role", message, "watch-two-contents")
         return self._resolve(fields, playbook, role)
 
     def _resolve(self, fields: Fields, playbook: str, role: str, *, tolerant: bool = False) -> Content | None:

@@ -22,7 +22,14 @@ class Watched:
 
     watch: Watch
     file: str
-    line: int
+    entry: Located
+
+    @property
+    def line(self) -> int:
+        return self.entry.line
+
+    def line_of(self, *names: str) -> int:
+        return child(self.entry, *names).line
 
 
 def is_custom(group: str) -> bool:
@@ -51,13 +58,6 @@ def check(watched: Watched, crds: list[Document]) -> Iterator[Finding]:
 
 
 def _check_crd(watched: Watched, crd: Document) -> Iterator[Finding]:
-    if crd.text("apiVersion") != "apiextensions.k8s.io/v1":
-        message = "must be apiextensions.k8s.io/v1: Kubernetes serves no other since 1.22"
-        yield Finding("crd-api-version", crd.file, crd.get("apiVersion").line, "apiVersion", message)
-        return
-    scope = crd.get("spec", "scope")
-    if text(scope) not in ("Namespaced", "Cluster"):
-        yield Finding("crd-scope", crd.file, scope.line, "spec.scope", "must be Namespaced or Cluster")
     versions = {
         text(child(node, "name")): (i, node) for i, node in enumerate(members(crd.get("spec", "versions")))
     }

@@ -13,8 +13,8 @@ from runner.validate.findings import Finding, of_problem
 
 YAML = (".yml", ".yaml")
 _VAULT = "$ANSIBLE_VAULT;"
-CRD_DIRECTORIES = ("crds", "config/crd", "deploy/crds")
 DIRECTORIES = ("crds", "config", "deploy")
+SAMPLE_DIRECTORIES = ("samples", "examples", "molecule")
 
 
 def project_directory(given: str) -> Path:
@@ -99,8 +99,10 @@ def read_manifests(project: Path) -> tuple[list[Document], list[Finding]]:
     return documents, findings
 
 
-def has_crd_directory(project: Path) -> bool:
-    return any((project / directory).is_dir() for directory in CRD_DIRECTORIES)
+def read_samples(project: Path) -> list[Document]:
+    """The objects in the directories where a project may keep custom resources, beside its manifests."""
+    files = [file for directory in SAMPLE_DIRECTORIES for file in yaml_files(project / directory)]
+    return [document for file in files for document in _objects(read(file)[0])]
 
 
 def of_kind(documents: list[Document], *kinds: str) -> list[Document]:

@@ -8,21 +8,17 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from runner.config.watches import Content, Watch
-from runner.config.watchesfile import Reading, read_watches
+from runner.config.watchesfile import read_watches
+from runner.config.yamlfile import Located
 from runner.errors import WatchesError
-from runner.validate import ansible_content, crds, dependencies, documents, ignores, rbac
+from runner.validate import ansible_content, dependencies, documents, ignores, manifests, watching
 from runner.validate.content import Reader, redirects
 from runner.validate.crds import Watched
 from runner.validate.documents import shown
 from runner.validate.findings import Finding, count, of_problem
 from runner.validate.formats import FORMATS
-from runner.validate.places import IMAGE_HOME, find_places
+from runner.validate.places import IMAGE_HOME, Places, find_places
 from runner.validate.rules import Severity
-
-TRUSTING = (
-    "whoever may write such a resource can run commands as the operator: Jinja in it is evaluated, and a key such"
-    " as ansibleConnection says how tasks are run. Set `markUnsafe: true`, unless all of them may do that"
-)
 
 
 def validate(project: Path, watches_file: Path, environment: Mapping[str, str]) -> list[Finding]:
@@ -36,29 +32,23 @@ def validate(project: Path, watches_file: Path, environment: Mapping[str, str]) 
     except WatchesError as error:
         return [of_problem(problem) for problem in error.problems]
     watched = [
-        Watched(watch, file, reading.lines.get(watch.gvk, 1))
+        Watched(watch, file, reading.entries.get(watch.gvk, Located(None, 1)))
         for watch in reading.watches
         if watch.gvk.version and watch.gvk.kind
     ]
+    places = find_places(project, environment)
     findings = {
-        *_of_watches(reading, watched),
-        *_of_content(watched, project, environment),
-        *_of_manifests(watched, project),
+        *watching.check(reading, watched),
+        *_of_content(watched, project, places, environment),
+        *manifests.check(watched, project, places),
     }
     kept = ignores.apply(list(findings), _texts(project, watches_file, findings))
     return sorted(kept, key=lambda finding: finding.place)
 
 
-def _of_watches(reading: Reading, watched: list[Watched]) -> list[Finding]:
-    trusting = [item for item in watched if not item.watch.mark_unsafe]
-    return [
-        *(of_problem(problem) for problem in (*reading.fatal, *reading.harmless)),
-        *(Finding("watch-mark-unsafe", item.file, item.line, "markUnsafe", TRUSTING) for item in trusting),
-    ]
-
-
-def _of_content(watched: list[Watched], project: Path, environment: Mapping[str, str]) -> list[Finding]:
-    places = find_places(project, environment)
+def _of_content(
+    watched: list[Watched], project: Path, places: Places, environment: Mapping[str, str]
+) -> list[Finding]:
     required, findings = dependencies.read_requirements(project)
     findings += dependencies.missing(required, places)
     definitions = documents.of_kind(documents.read_manifests(project)[0], "CustomResourceDefinition")
@@ -81,15 +71,6 @@ def _contents(watched: list[Watched]) -> dict[Content, list[Watch]]:
             if content is not None and content.path.exists():
                 found.setdefault(content, []).append(item.watch)
     return found
-
-
-def _of_manifests(watched: list[Watched], project: Path) -> list[Finding]:
-    found, findings = documents.read_manifests(project)
-    definitions = documents.of_kind(found, "CustomResourceDefinition")
-    if documents.has_crd_directory(project):
-        for item in watched:
-            findings += crds.check(item, definitions)
-    return [*findings, *rbac.check(watched, found)]
 
 
 _COMMENTED = (*documents.DIRECTORIES, "roles", "playbooks")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from runner.validate.crds import Watched, crd_of
-from runner.validate.documents import Document, child, members, of_kind, text, texts
+from runner.validate.documents import Document, child, entries, members, of_kind, text, texts
 from runner.validate.findings import Finding
 from runner.validate.touches import EVENTS, LEASES, Touch, of_watch, resource_of
 
@@ -57,34 +57,87 @@ class Rule:
 def check(watched: Sequence[Watched], manifests: list[Document]) -> Iterator[Finding]:
     """One finding for each missing rule, at the first role that counts; none where the manifests have no role."""
     roles = _roles(manifests)
-    if not roles:
+    if not roles or _is_given_more(manifests):
         return
     rules = [rule for role in roles for rule in _rules(role)]
-    place = roles[0]
     for need in _needs(watched, manifests):
-        lacking = [verb for verb in need.verbs if not any(rule.allows(need, verb) for rule in rules)]
+        lacking = _lacking(need, rules)
         if lacking:
-            what = f"no{' cluster' if need.cluster else ''} role allows {', '.join(lacking)} on {need.resource}"
-            message = f"{what}, {need.why}; add {_yaml(need)}"
-            rule = "rbac-missing" if need.certain else "rbac-maybe-missing"
-            yield Finding(rule, place.file, place.get("rules").line, "rules", message)
+            yield _finding(
+                "rbac-missing" if need.certain else "rbac-maybe-missing", _largest(roles), need, lacking
+            )
+
+
+def check_tasks(touches: Sequence[tuple[str, Touch]], manifests: list[Document]) -> Iterator[Finding]:
+    """One finding for each kind that the tasks write to, each touch with its file, and no role allows it."""
+    roles = _roles(manifests)
+    if not roles or _is_given_more(manifests):
+        return
+    rules = [rule for role in roles for rule in _rules(role, named=True)]
+    crds = of_kind(manifests, "CustomResourceDefinition")
+    needed: dict[tuple[str, str], tuple[str, set[str]]] = {}
+    for file, touch in touches:
+        _, verbs = needed.setdefault((touch.group, resource_of(touch, crds)), (file, set()))
+        verbs |= _surely(touch)
+    for (group, resource), (file, verbs) in needed.items():
+        need = Need(group, resource, tuple(sorted(verbs)), f"which {file} does")
+        lacking = _lacking(need, rules)
+        if lacking:
+            yield _finding("rbac-missing-for-tasks", _largest(roles), need, lacking)
+
+
+def _surely(touch: Touch) -> set[str]:
+    """Of the verbs that a module may use, those it cannot do without; reading needs one of two."""
+    for change in ("create", "delete", "patch"):
+        if change in touch.verbs:
+            also = {"patch"} if change == "create" and not touch.subresource else set()
+            return {change, *also, *({"get"} & set(touch.verbs))}
+    return set()
+
+
+def _is_given_more(manifests: list[Document]) -> bool:
+    """Whether an operator's service account may do what no role among the manifests says."""
+    known = {(role.text("kind"), role.text("metadata", "name")) for role in of_kind(manifests, *ROLES)}
+    foreign = {reference for reference in _bound(manifests) - known if not reference[1].startswith("system:")}
+    aggregated = any(entries(role.get("aggregationRule")) for role in of_kind(manifests, *ROLES))
+    return bool(foreign) or aggregated
+
+
+def _bound(manifests: list[Document]) -> set[tuple[str, str]]:
+    """Kind and name of each role that a service account is bound to."""
+    return {
+        (binding.text("roleRef", "kind"), binding.text("roleRef", "name"))
+        for binding in of_kind(manifests, *BINDINGS)
+        if any(text(child(subject, "kind")) == "ServiceAccount" for subject in members(binding.get("subjects")))
+    }
+
+
+def _largest(roles: list[Document]) -> Document:
+    """The role with most rules: rather the manager's than that of the leader election."""
+    return max(roles, key=lambda role: len(members(role.get("rules"))))
+
+
+def _lacking(need: Need, rules: list[Rule]) -> list[str]:
+    return [verb for verb in need.verbs if not any(rule.allows(need, verb) for rule in rules)]
+
+
+def _finding(rule: str, place: Document, need: Need, lacking: list[str]) -> Finding:
+    what = f"no{' cluster' if need.cluster else ''} role allows {', '.join(lacking)} on {need.resource}"
+    return Finding(rule, place.file, place.get("rules").line, "rules", f"{what}, {need.why}; add {_yaml(need)}")
 
 
 def _roles(manifests: list[Document]) -> list[Document]:
     """The roles that a service account is bound to; every role where no binding names one of them."""
     roles = of_kind(manifests, *ROLES)
-    bound = {
-        (binding.text("roleRef", "kind"), binding.text("roleRef", "name"))
-        for binding in of_kind(manifests, *BINDINGS)
-        if any(text(child(subject, "kind")) == "ServiceAccount" for subject in members(binding.get("subjects")))
-    }
+    bound = _bound(manifests)
     counted = [role for role in roles if (role.text("kind"), role.text("metadata", "name")) in bound]
     return counted or roles
 
 
-def _rules(role: Document) -> Iterator[Rule]:
+def _rules(role: Document, *, named: bool = False) -> Iterator[Rule]:
+    """The rules of a role, those for single objects included where they are asked for."""
     for node in members(role.get("rules")):
-        if not members(child(node, "resourceNames")):
+        if named or not members(child(node, "resourceNames")):
             groups, resources, verbs = (
                 tuple(texts(child(node, name))) for name in ("apiGroups", "resources", "verbs")
             )

@@ -47,6 +47,11 @@ _WATCHES = (
     _warning("watch-status-null", "an expression of `status` asks for a key that no run's result has"),
     _warning("watch-finalizer-content-missing", "the role or playbook of a finalizer with vars is not there"),
     _warning("watch-unknown-field", "a field that nobody reads"),
+    _error("finalizer-name", "a finalizer has a name that the API server refuses"),
+    _warning("finalizer-without-domain", "a finalizer's name has no domain, and may be somebody else's"),
+    _warning("watch-two-contents", "an entry names a playbook and a role: the role is not run"),
+    _warning("status-unpublished", "`status` maps data that no task publishes"),
+    _warning("status-kind-unwritten", "`status` picks a kind that no task writes or reads"),
     _warning("watch-mark-unsafe", "the custom resource may run commands as the operator: no `markUnsafe: true`"),
 )
 _CONTENT = (
@@ -81,9 +86,18 @@ _ANSIBLE = (
     _warning("no-log-missing", "a task shows a secret, and has no `no_log: true`"),
 )
 _CRDS = (
+    _warning("crd-none", "the project has no CRD, so that neither schemas nor samples can be checked"),
     _error("crd-missing", "no CRD defines a watched kind, though others of its group are there"),
     _warning("crd-group-missing", "no CRD of the project is of the group of a watched kind"),
     _error("crd-api-version", "a CRD of a version that Kubernetes no longer serves"),
+    _error("crd-name", "a CRD is not named by its plural and group"),
+    _error("crd-names", "a group, plural or kind that the API server refuses"),
+    _error("crd-group-protected", "a CRD in a group of the Kubernetes project"),
+    _error("crd-versions", "a version is there twice, or not exactly one is stored"),
+    _error("crd-no-schema", "a version has no schema"),
+    _error("crd-preserves-all", "`preserveUnknownFields: true`, which new CRDs may not have"),
+    _error("crd-printer-column", "a printer column lacks a field, or has a type that there is not"),
+    _error("crd-unknown-field", "a field that CRDs do not have: kubectl refuses it"),
     _error("crd-scope", "a CRD's scope is neither Namespaced nor Cluster"),
     _error("crd-version-missing", "a watched version is not in the CRD"),
     _error("crd-not-served", "a watched version is not served"),
@@ -92,10 +106,26 @@ _CRDS = (
     _warning("crd-drops-status", "the schema prunes a part of what the operator writes into the status"),
     _error("crd-refuses-condition", "the schema refuses a condition that the operator writes"),
 )
+_SCHEMAS = (
+    _error("schema-keyword", "a keyword that schemas of CRDs do not have, or with a value of the wrong type"),
+    _error("schema-type-missing", "a field has no type"),
+    _error("schema-not-structural", "a schema says what a structural one may not"),
+    _error("schema-pattern", "a pattern is no regular expression of Go's"),
+    _error("schema-default", "a default does not fit the schema it is in"),
+    _warning("spec-keys-meet", "two fields of the spec become one variable"),
+    _warning("spec-shadows-ansible", "a field of the spec becomes a variable that is Ansible's own"),
+)
+_SAMPLES = (
+    _error("sample-invalid", "a custom resource does not fit the schema"),
+    _error("sample-pruned", "a custom resource has a field that the schema does not: kubectl refuses it"),
+    _warning("sample-unwatched", "a custom resource of a kind or version that nothing watches"),
+)
 _RBAC = (
     _error("rbac-missing", "no role allows what the operator does"),
+    _error("rbac-missing-for-tasks", "no role allows what a task does"),
+    _error("namespace-missing", "a task of a cluster-scoped kind writes without a namespace"),
     _warning("rbac-maybe-missing", "no role allows what the operator may have to do"),
 )
-ALL = (*_FILES, *_WATCHES, *_CONTENT, *_ANSIBLE, *_CRDS, *_RBAC)
+ALL = (*_FILES, *_WATCHES, *_CONTENT, *_ANSIBLE, *_CRDS, *_SCHEMAS, *_SAMPLES, *_RBAC)
 """In the order of the documentation."""
 RULES: Mapping[str, Rule] = {rule.id: rule for rule in ALL}

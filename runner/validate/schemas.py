@@ -12,6 +12,8 @@ from runner.validate.documents import Document, child, members, text
 Schema = Mapping[str, Any]
 ITEM = "[]"
 """In a path: into the items of a list."""
+EMBEDDED = "x-kubernetes-embedded-resource"
+INT_OR_STRING = "x-kubernetes-int-or-string"
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 
 
@@ -37,8 +39,13 @@ def spec_fields(crd: Document, version: str, *, snake_case: bool) -> frozenset[s
     schema = spec.plain()
     if not isinstance(schema, dict) or keeps_all(schema) or crd.get("spec", "preserveUnknownFields").value is True:
         return None
-    names = schema.get("properties") or {}
+    names = properties_of(schema)
     return frozenset(map(to_snake, names)) if snake_case else frozenset(names)
+
+
+def properties_of(schema: Schema) -> Schema:
+    found = schema.get("properties")
+    return found if isinstance(found, dict) else {}
 
 
 def keeps_all(schema: Schema) -> bool:
@@ -51,7 +58,7 @@ def at(schema: Schema, path: Sequence[str]) -> Schema | None:
     if not path:
         return schema
     name, *rest = path
-    inner = schema.get("items") if name == ITEM else (schema.get("properties") or {}).get(name)
+    inner = schema.get("items") if name == ITEM else properties_of(schema).get(name)
     if isinstance(inner, Mapping):
         return at(inner, rest)
     additional = schema.get("additionalProperties")

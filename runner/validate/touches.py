@@ -18,6 +18,8 @@ from runner.validate.documents import YAML, Document, read
 READ = ("get", "list", "watch")
 CHANGE = ("patch", "update")
 WRITE = ("create", "delete", *READ, *CHANGE)
+_OF_STATE = {"absent": ("delete", *READ), "patched": (*READ, *CHANGE)}
+"""Verbs of `k8s` with these states; with another, or one that is known at run time only, it may do anything."""
 
 
 # What a module does: (subresource, verbs) of the kind that it is given, or of a Pod.
@@ -74,7 +76,7 @@ def of_content(project: Path) -> tuple[list[Touch], list[str]]:
     touches: list[Touch] = []
     unknown: list[str] = []
     for file in sorted(path for place in ("roles", "playbooks") for path in (project / place).rglob("*")):
-        for item in _of_file(file) if file.is_file() else ():
+        for item in of_file(file) if file.is_file() else ():
             if isinstance(item, Touch):
                 touches.append(item)
             else:
@@ -82,7 +84,8 @@ def of_content(project: Path) -> tuple[list[Touch], list[str]]:
     return touches, unknown
 
 
-def _of_file(file: Path) -> Iterator[Touch | str]:
+def of_file(file: Path) -> Iterator[Touch | str]:
+    """What one file touches: tasks, plays, a template or a manifest."""
     if file.parent.name in ("templates", "files"):
         yield from of_text(file.read_text(encoding="utf-8", errors="replace"))
     elif file.suffix in YAML:
@@ -114,7 +117,8 @@ def _of_module(module: str, arguments: Mapping[str, Any]) -> Iterator[Touch | st
             yield item
         else:
             for subresource, verbs in MODULES[module]:
-                yield Touch(item.api_version, item.kind, verbs, subresource)
+                of_state = _OF_STATE.get(str(arguments.get("state")), verbs) if module == "k8s" else verbs
+                yield Touch(item.api_version, item.kind, of_state, subresource)
 
 
 def _of_arguments(module: str, arguments: Mapping[str, Any]) -> Iterator[Touch | str]:

@@ -196,10 +196,10 @@ def pruned(texts: Iterable[Text], defined: Defined, resources: list[Resource]) -
                     "meta-field-unknown", *place, f"{META} has {has} alone, no {names[1]}{_labels(names[1])}"
                 )
             elif path[0] not in defined.names and resources and all(_lacks(path, one) for one in resources):
-                message = (
-                    f"the CRD of {_kinds(resources)} has no field for {'.'.join(names)}: it is always undefined"
-                )
-                yield Finding("field-pruned", *place, f"{message}{_near(path, resources[0])}")
+                missing = ".".join(names)
+                message = f"the CRD of {_kinds(resources)} has no field for {missing}, which is never there"
+                hint = _near(path, resources[0]) or ": add the field, or mend the name"
+                yield Finding("field-pruned", *place, message + hint)
 
 
 def _labels(name: str) -> str:

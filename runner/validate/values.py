@@ -1,0 +1,100 @@
+"""Whether a value fits the schema of a CRD. Pure."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import jsonschema
+
+from runner.config.yamlfile import Located
+from runner.validate.documents import child, members
+from runner.validate.schemas import INT_OR_STRING, properties_of
+
+_IN_MADE = ("required", "pattern", "type", "properties", "items", "additionalProperties", "default")
+"""What is made anew, or left out."""
+_PYTHON_ALONE = re.compile(r"\(\?<?[=!]|(?<!\\)\\[1-9]|(?<!\\)[*+?]\+")
+"""Look-around, back references and possessive quantifiers."""
+_GO_ALONE = re.compile(r"\\[pPzQC]|\[\[:|\(\?[a-zA-Z]*U")
+"""Classes and marks that Python does not know, or takes for something else."""
+
+
+def misfits(schema: Mapping[str, Any], value: Located) -> Iterator[tuple[Located, str, str]]:
+    """What does not fit, each with its value, its field and a sentence; nothing for a schema that is no schema."""
+    validator = jsonschema.Draft4Validator(as_json_schema(schema))
+    try:
+        errors = list(validator.iter_errors(_without_nulls(value.plain())))
+    except (jsonschema.SchemaError, jsonschema.exceptions.UnknownType, TypeError, AttributeError):
+        return
+    wrong_type = {tuple(error.absolute_path) for error in errors if error.validator == "type"}
+    for error in errors:
+        if error.validator != "type" and tuple(error.absolute_path) in wrong_type:
+            continue  # nothing else can fit either
+        node, field = value, ""
+        for step in error.absolute_path:
+            node = members(node)[step] if isinstance(step, int) else child(node, step)
+            field = f"{field}[{step}]" if isinstance(step, int) else f"{field}.{step}" if field else step
+        yield node, field, error.message
+
+
+def _without_nulls(value: Any) -> Any:  # noqa: ANN401  (any YAML)
+    """Without the entries that are null, which the API server takes for none."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
+
+
+def as_json_schema(schema: Any) -> Any:  # noqa: ANN401  (any YAML)
+    """A CRD's schema as a validator of JSON Schema, draft 4, understands it."""
+    if not isinstance(schema, dict):
+        return schema
+    made = {name: value for name, value in schema.items() if not (name.startswith("x-") or name in _IN_MADE)}
+    properties = properties_of(schema)
+    made["properties"] = {name: as_json_schema(inner) for name, inner in properties.items()}
+    for name in ("items", "additionalProperties", "not"):
+        if isinstance(schema.get(name), dict):
+            made[name] = as_json_schema(schema[name])
+    for name in ("allOf", "anyOf", "oneOf"):
+        if name in schema:
+            made[name] = [as_json_schema(inner) for inner in _listed(schema, name)]
+    return {**made, **_kinds(schema), **_required(schema), **_pattern(schema.get("pattern"))}
+
+
+def _kinds(schema: Mapping[str, Any]) -> dict[str, Any]:
+    if schema.get(INT_OR_STRING) is True:
+        kinds = ["integer", "string"]
+    else:
+        kinds = [schema["type"]] if "type" in schema else []
+    return {"type": [*kinds, *(["null"] if schema.get("nullable") is True else [])]} if kinds else {}
+
+
+def _required(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Without those that have a default, which is filled in before anything is checked."""
+    properties = properties_of(schema)
+    defaulted = {name for name, inner in properties.items() if isinstance(inner, dict) and "default" in inner}
+    required = [name for name in _listed(schema, "required") if isinstance(name, str) and name not in defaulted]
+    return {"required": required} if required else {}
+
+
+def _listed(schema: Mapping[str, Any], name: str) -> list[Any]:
+    return schema[name] if isinstance(schema.get(name), list) else []
+
+
+def _pattern(pattern: object) -> dict[str, Any]:
+    if not isinstance(pattern, str) or _GO_ALONE.search(pattern) or refused_by_go(pattern):
+        return {}
+    return {"pattern": pattern}
+
+
+def refused_by_go(pattern: str) -> str:
+    """Why Go cannot compile a regular expression, as far as Python can tell, or ""."""
+    if found := _PYTHON_ALONE.search(pattern):
+        return f"it has {found[0]}, which Go does not know"
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of what later versions may take for something else
+            re.compile("" if _GO_ALONE.search(pattern) else pattern)
+    except re.error as error:
+        return str(error)
+    return ""
