@@ -5,8 +5,9 @@ Jinja's own parser reads it, as at run time; nothing is evaluated.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -80,7 +81,9 @@ def of_template(text: str, extensions: bool = False) -> Jinja | Broken:
     if not has_jinja(text):
         return NOTHING
     try:
-        return _Walk(environment(extensions), environment(extensions).parse(text)).jinja()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of `\\d` in a text: Python may refuse it one day, Jinja takes it
+            return _Walk(environment(extensions).parse(text)).jinja()
     except TemplateSyntaxError as error:
         return Broken(error.lineno or 1, error.message or "syntax error")
     except RecursionError:
@@ -119,9 +122,7 @@ class _Every(dict[str, Any]):
 
 @dataclass(slots=True)
 class _Walk:
-    environment: Environment
     tree: nodes.Template
-    names: dict[str, int] = field(default_factory=dict)
 
     def jinja(self) -> Jinja:
         undeclared = meta.find_undeclared_variables(self.tree)
