@@ -153,8 +153,8 @@ class _Reader:
             content=content or Content(Path(), is_role=True),
             vars=fields.plain_map("vars"),
             finalizer=self._finalizer(fields.inner("finalizer")),
-            selector=_selector(fields.inner("selector")),
-            blacklist=frozenset(_gvk(item) for item in fields.items("blacklist")),
+            selector=self._selector(fields.inner("selector")),
+            blacklist=frozenset(map(self._blacklisted, fields.items("blacklist"))),
             reconcile_period=fields.seconds("reconcilePeriod") or None,
             max_runner_artifacts=fields.number("maxRunnerArtifacts", DEFAULT_ARTIFACTS) or DEFAULT_ARTIFACTS,
             manage_status=fields.flag("manageStatus", default=True),
@@ -185,12 +185,12 @@ class _Reader:
         if not (playbook or role):
             fields.problem("", "must specify Role or Playbook", "watch-without-content")
             return None
-        if playbook and role:
-            message = f"{role} is not run: a playbook goes before a role; remove one of them"
-            fields.note("role", message, "watch-two-contents")
         return self._resolve(fields, playbook, role)
 
     def _resolve(self, fields: Fields, playbook: str, role: str, *, tolerant: bool = False) -> Content | None:
+        if playbook and role:
+            message = f"{role} is not run: a playbook goes before a role; remove one of them"
+            fields.note("role", message, "watch-two-contents")
         if playbook:
             path, tried = find_playbook(playbook, self._directory, self._home)
         else:
@@ -220,6 +220,19 @@ class _Reader:
         self._note_unknown(fields, ("name", "playbook", "role", "vars"))
         return Finalizer(name, content, variables)
 
+    def _blacklisted(self, fields: Fields) -> GroupVersionKind:
+        gvk = GroupVersionKind(fields.text("group"), fields.text("version"), fields.text("kind"))
+        self._note_unknown(fields, ("group", "version", "kind"))
+        return gvk
+
+    def _selector(self, fields: Fields | None) -> Selector:
+        if fields is None:
+            return Selector()
+        labels = [Requirement(key, "In", (value,)) for key, value in fields.text_map("matchLabels").items()]
+        expressions = [_requirement(item) for item in fields.items("matchExpressions")]
+        self._note_unknown(fields, ("matchLabels", "matchExpressions"))
+        return Selector(tuple(labels + expressions))
+
     def _note_unknown(self, fields: Fields, known: tuple[str, ...] = _FIELDS) -> None:
         for name, line in fields.unknown():
             if name.lower() in _KNOWN_AND_UNUSED:
@@ -228,17 +241,6 @@ class _Reader:
                 close = difflib.get_close_matches(name, known, 1)
                 hint = f"did you mean {close[0]}?" if close else "known are " + ", ".join(known)
             self._mistakes.note(line, fields.at(name), f"unknown field, ignored; {hint}", "watch-unknown-field")
-
-
-def _gvk(fields: Fields) -> GroupVersionKind:
-    return GroupVersionKind(fields.text("group"), fields.text("version"), fields.text("kind"))
-
-
-def _selector(fields: Fields | None) -> Selector:
-    if fields is None:
-        return Selector()
-    labels = [Requirement(key, "In", (value,)) for key, value in fields.text_map("matchLabels").items()]
-    return Selector(tuple(labels + [_requirement(item) for item in fields.items("matchExpressions")]))
 
 
 def _requirement(fields: Fields) -> Requirement:

@@ -65,6 +65,28 @@ def read_all_yaml(text: str, file: str) -> list[Located]:
     return list(_documents(text, file))
 
 
+def duplicate_keys(text: str, file: str) -> Iterator[Problem]:
+    """The keys that a map of `text` has twice, of which YAML keeps the last; `text` must be YAML."""
+    for document in yaml.compose_all(text, Loader=yaml.SafeLoader):
+        for key in _keys_again(document):
+            message = f"the map has the key {key.value} twice: the one before is lost; remove one"
+            yield Problem(file, key.start_mark.line + 1, "", message, "yaml-key-twice")
+
+
+def _keys_again(node: yaml.Node | None) -> Iterator[yaml.Node]:
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE:
+                if key.value in seen:
+                    yield key
+                seen.add(key.value)
+            yield from _keys_again(value)
+    elif isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            yield from _keys_again(item)
+
+
 def _documents(text: str, file: str) -> Iterator[Located]:
     try:
         loader = yaml.SafeLoader(text)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.config.yamlfile import UNREADABLE, Located, read_all_yaml
+from runner.config.yamlfile import UNREADABLE, Located, duplicate_keys, read_all_yaml
 from runner.errors import Problem, SettingsError, WatchesError
 from runner.validate.findings import Finding, of_problem
 
@@ -63,7 +63,10 @@ def texts(node: Located) -> list[str]:
 
 
 def read(path: Path) -> tuple[list[Document], list[Finding]]:
-    """The documents of a file, or why there are none. An encrypted file has none."""
+    """The documents of a file, and what is wrong: why there are none, or keys that are there twice.
+
+    An encrypted file has none.
+    """
     file = shown(path)
     try:
         content = path.read_text(encoding="utf-8")
@@ -72,7 +75,8 @@ def read(path: Path) -> tuple[list[Document], list[Finding]]:
         return [], [of_problem(Problem(file, 1, "", f"cannot be read: {error}", UNREADABLE))]
     except WatchesError as error:
         return [], [of_problem(problem) for problem in error.problems]
-    return [Document(file, node) for node in nodes], []
+    again = duplicate_keys(content, file) if nodes else ()
+    return [Document(file, node) for node in nodes], [of_problem(problem) for problem in again]
 
 
 def yaml_files(directory: Path) -> Iterator[Path]:
@@ -92,7 +96,7 @@ def read_manifests(project: Path) -> tuple[list[Document], list[Finding]]:
     for directory in DIRECTORIES:
         for path in yaml_files(project / directory):
             found, mistakes = read(path)
-            if mistakes and "{{" in path.read_text(encoding="utf-8", errors="replace"):
+            if mistakes and not found and "{{" in path.read_text(encoding="utf-8", errors="replace"):
                 continue
             documents += list(_objects(found))
             findings += mistakes

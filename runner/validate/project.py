@@ -39,6 +39,7 @@ def validate(project: Path, watches_file: Path, environment: Mapping[str, str]) 
     places = find_places(project, environment)
     findings = {
         *watching.check(reading, watched),
+        *(finding for finding in documents.read(watches_file)[1] if finding.rule == "yaml-key-twice"),
         *_of_content(watched, project, places, environment),
         *manifests.check(watched, project, places),
     }

@@ -33,6 +33,7 @@ def _warning(name: str, meaning: str) -> Rule:
 
 _FILES = (
     _error("yaml-unreadable", "a file cannot be read, or is not YAML"),
+    _warning("yaml-key-twice", "a map has a key twice, and loses the first value"),
     _warning("ignore-unknown", "a comment silences a rule that does not exist"),
     _warning("ignore-unused", "a comment silences a rule that nothing breaks there"),
 )

@@ -35,6 +35,9 @@ MODULES: Mapping[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     "k8s_log": (("", READ), ("log", ("get",))),
 }
 _OF_PODS = ("k8s_exec", "k8s_cp", "k8s_log")
+KUBECONFIG = ("v1", "Config")
+_FILE_FORMATS = re.compile(r"(audit|kubeadm|client\.authentication|[a-z.]+\.config)\.k8s\.io/")
+"""Of what looks like an object and is a file's format, which no API server has."""
 _DEFINITIONS = ("definition", "resource_definition", "inline")
 _FILES = ("src", "template")
 _FIELD = r"^{}:[ \t]*[\"']?(?P<value>[^\s\"'#]+)"
@@ -137,6 +140,8 @@ def _of_definition(definition: Any) -> Iterator[Touch | str]:  # noqa: ANN401  (
     if isinstance(definition, list):
         for item in definition:
             yield from _of_definition(item)
+    elif isinstance(definition, dict) and definition.get("kind") == "List":
+        yield from _of_definition(definition.get("items") or [])
     elif isinstance(definition, dict):
         yield _touch(str(definition.get("apiVersion", "v1")), str(definition.get("kind", "")))
     elif "lookup(" not in str(definition):  # what a lookup reads is a file of the role
@@ -149,7 +154,9 @@ def of_text(text: str) -> Iterator[Touch | str]:
     """The kinds of the manifests in `text`, a template or not, rendered or not."""
     for document in re.split(r"^---", text, flags=re.MULTILINE):
         kind, version = _field("kind", document), _field("apiVersion", document)
-        if kind and version:
+        if kind == "List":
+            yield "it is a List, whose items are not looked at"
+        elif kind and version and (version, kind) != KUBECONFIG and not _FILE_FORMATS.match(version):
             yield _touch(version, kind)
 
 

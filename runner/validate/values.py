@@ -15,10 +15,21 @@ from runner.validate.schemas import INT_OR_STRING, properties_of
 
 _IN_MADE = ("required", "pattern", "type", "properties", "items", "additionalProperties", "default")
 """What is made anew, or left out."""
-_PYTHON_ALONE = re.compile(r"\(\?<?[=!]|(?<!\\)\\[1-9]|(?<!\\)[*+?]\+")
-"""Look-around, back references and possessive quantifiers."""
-_GO_ALONE = re.compile(r"\\[pPzQC]|\[\[:|\(\?[a-zA-Z]*U")
-"""Classes and marks that Python does not know, or takes for something else."""
+_TOKEN = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]|(?P<foreign>\(\?<?[=!]|\\[1-9]|[*+?]\+)|\\.|.", re.DOTALL)
+"""Of a regular expression; foreign are look-around, back references and possessive quantifiers."""
+_OTHERWISE_IN_PYTHON = re.compile(r"\[\[:")
+"""What Python compiles to something else: classes such as [[:alpha:]]."""
+_WRONG_IN_BOTH = (
+    *(
+        "unterminated character set",
+        "missing ),",
+        "unbalanced parenthesis",
+        "nothing to repeat",
+        "multiple repeat",
+    ),
+    *("bad character range", "bad escape (end of pattern)"),
+)
+"""How Python's messages begin that hold for Go as well."""
 
 
 def misfits(schema: Mapping[str, Any], value: Located) -> Iterator[tuple[Located, str, str]]:
@@ -83,18 +94,24 @@ def _listed(schema: Mapping[str, Any], name: str) -> list[Any]:
 
 
 def _pattern(pattern: object) -> dict[str, Any]:
-    if not isinstance(pattern, str) or _GO_ALONE.search(pattern) or refused_by_go(pattern):
+    if not isinstance(pattern, str) or _OTHERWISE_IN_PYTHON.search(pattern) or _error(pattern):
         return {}
     return {"pattern": pattern}
 
 
 def refused_by_go(pattern: str) -> str:
-    """Why Go cannot compile a regular expression, as far as Python can tell, or ""."""
-    if found := _PYTHON_ALONE.search(pattern):
-        return f"it has {found[0]}, which Go does not know"
+    """Why Go cannot compile a regular expression, where Python is sure of it, or ""."""
+    if foreign := next((token["foreign"] for token in _TOKEN.finditer(pattern) if token["foreign"]), ""):
+        return f"it has {foreign}, which Go does not know"
+    message = _error(pattern)
+    return message if message.startswith(_WRONG_IN_BOTH) else ""
+
+
+def _error(pattern: str) -> str:
+    """Why Python cannot compile it, or ""."""
     try:
         with warnings.catch_warnings(action="ignore"):  # of what later versions may take for something else
-            re.compile("" if _GO_ALONE.search(pattern) else pattern)
+            re.compile(pattern)
     except re.error as error:
         return str(error)
     return ""

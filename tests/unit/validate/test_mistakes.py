@@ -66,6 +66,22 @@ MISTAKES = (
         change={WATCHES: ("  playbook:", "  role: memcached\n  playbook:")},
     ),
     Mistake(
+        "a key that is there twice",
+        rule="yaml-key-twice",
+        place="watches.yaml:6",
+        says="the map has the key role twice: the one before is lost; remove one",
+        change={WATCHES: ("  role: memcached\n", "  role: memcache\n  role: memcached\n")},
+    ),
+    Mistake(
+        "a field of a blacklist that nobody reads",
+        rule="watch-unknown-field",
+        place="watches.yaml:6",
+        says="[0].blacklist[0].resource: unknown field, ignored; known are group, version, kind",
+        change={
+            WATCHES: ("  role: memcached\n", "  role: memcached\n  blacklist: [{version: v1, resource: pods}]\n")
+        },
+    ),
+    Mistake(
         "a finalizer with a name that is refused",
         rule="finalizer-name",
         place="watches.yaml:8",
