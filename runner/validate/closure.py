@@ -111,9 +111,15 @@ def keywords_of(source: Source, task: Task, installed: Installed) -> frozenset[s
 
 
 def searched(source: Source, task: Task) -> tuple[str, ...]:
-    """The collections in which short names are looked up."""
-    named = [text(item) for item in members(task.keyword("collections"))]
+    """The collections in which short names are looked up; that of a role of a collection comes first."""
+    named = [*_own_collection(source), *(text(item) for item in members(task.keyword("collections")))]
     return tuple(name for name in (*named, *_of_meta(source)) if name and "{" not in name)
+
+
+def _own_collection(source: Source) -> Iterator[str]:
+    parts = source.role.parts if source.role else ()
+    if len(parts) > 4 and parts[-2] == "roles" and parts[-5] == "ansible_collections":
+        yield f"{parts[-4]}.{parts[-3]}"
 
 
 def _of_meta(source: Source) -> Iterator[str]:

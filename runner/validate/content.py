@@ -179,7 +179,7 @@ def _nothing(_node: Located) -> Iterator[Use]:
 
 
 def _modules(*directories: Path) -> frozenset[str]:
-    """Modules and action plugins that roles and projects bring along."""
+    """Modules, in whatever language, and action plugins that roles and projects bring along."""
     places = [directory / name for directory in directories for name in ("library", "plugins/modules")]
     places += [directory / "action_plugins" for directory in directories]
-    return frozenset(path.stem for place in places if place.is_dir() for path in place.glob("*.py"))
+    return frozenset(path.stem for place in places if place.is_dir() for path in place.iterdir() if path.is_file())

@@ -88,8 +88,9 @@ def _of_call(call: Call) -> Iterator[tuple[str, Located, str]]:
         return
     found = call.argument(*names)
     if found.value is None and call.short in _FREE and "=" not in text(call.arguments):
-        word = (text(call.arguments).split() or [""])[0] if call.short == "script" else text(call.arguments)
-        found = Located(word, call.arguments.line)
+        found = Located(text(call.arguments), call.arguments.line)
+    if call.short == "script":
+        found = Located((text(found).split() or [""])[0], found.line)
     if text(found) and call.argument("content").value is None:
         yield directory, Located(text(found).strip(), found.line), call.field
     if call.short == "kubernetes.core.k8s":

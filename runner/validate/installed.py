@@ -22,7 +22,15 @@ from runner.validate.places import Places
 _BUILTIN = ("ansible.builtin", "ansible.legacy")
 _FIELD = re.compile(r"^    (\w+)\s*=\s.*FieldAttribute\((.*)$", re.MULTILINE)
 _ALIAS = re.compile(r"alias='(\w+)'")
-_SHARED = ("base", "conditional", "taggable", "collectionsearch", "notifiable", "delegatable")
+_SHARED = ("base", "taggable", "collectionsearch")
+_OF_TASKS = (*_SHARED, "conditional", "notifiable", "delegatable")
+_CLASSES = {
+    "task": ("task", *_OF_TASKS),
+    "handler": ("task", "handler", *_OF_TASKS),
+    "block": ("block", *_OF_TASKS),
+    "play": ("play", *_SHARED),
+}
+"""The files of ansible.playbook that have the keywords."""
 _MOST_REDIRECTS = 5
 
 
@@ -54,8 +62,7 @@ class Installed:
 
     def keywords(self, of: str) -> frozenset[str]:
         """The keywords of a `task`, `handler`, `block` or `play`."""
-        files = {"handler": ("task", "handler"), "play": ("play",)}.get(of, (of,))
-        return frozenset().union(*(_fields(self._ansible / f"playbook/{name}.py") for name in (*files, *_SHARED)))
+        return frozenset().union(*(_fields(self._ansible / f"playbook/{name}.py") for name in _CLASSES[of]))
 
     def module(self, name: str, own: frozenset[str], collections: tuple[str, ...]) -> Module | None:
         """The module of that name, None if there is none; `collections` are those searched for short names."""

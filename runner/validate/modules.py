@@ -136,7 +136,12 @@ def _not_chosen(value: object, option: Option) -> str:
     elif option.type == "list":
         taken = all(word.strip() in choices for word in str(value).split(","))
     else:
-        taken = str(value) in choices or (option.type == "bool" and str(value).lower() in _BOOLEANS)
+        written = str(value).encode("unicode_escape").decode()  # documentation says `\\n` for a line's end
+        taken = (
+            str(value) in choices
+            or written in choices
+            or (option.type == "bool" and str(value).lower() in _BOOLEANS)
+        )
     return "" if taken else f"{_few(choices)}, not {_shown(value)}{meant(str(value), choices)}"
 
 

@@ -449,7 +449,13 @@ GOOD = {
   no_log: true
   vars: {admin_password: x}
 - ansible.builtin.include_tasks: "{{ image_name }}.yml"
+- ansible.builtin.script: run.sh with arguments
+- ansible.builtin.script: {cmd: run.sh with arguments}
+- ansible.builtin.template: {src: deployment.yml.j2, dest: /tmp/x, newline_sequence: "\\r\\n"}
+- in_shell: {}
 """,
+    "roles/thing/files/run.sh": "echo",
+    "roles/thing/library/in_shell.sh": "#!/bin/sh",
     "roles/thing/handlers/main.yml": "- name: Tell\n  listen: Say\n  ansible.builtin.debug: {msg: x}\n",
     "roles/thing/vars/settings.yml": "setting: 1\n",
     TEMPLATE: "{% set name = image_name %}\n"
