@@ -22,13 +22,16 @@ from runner.validate.variables import Resource
 
 
 def check(
-    closure: Closure, places: Places, environment: Mapping[str, str], resources: list[Resource]
+    closure: Closure,
+    installed: Installed,
+    places: Places,
+    environment: Mapping[str, str],
+    resources: list[Resource],
 ) -> tuple[list[Finding], list[Used]]:
     """What is wrong, and which plugins of collections are used.
 
     `resources` are those for which the content is run: none where no CRD is known.
     """
-    installed = Installed(places)
     closure.understand(installed)
     whole = closure.with_elsewhere(installed)
     texts = Texts(closure, places.jinja_extensions)

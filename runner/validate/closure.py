@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +17,8 @@ from runner.validate.tasks import Call, Task
 class Source:
     """A file of the content. `kind` is plays, tasks, handlers, defaults, vars or meta.
 
-    `role` is the role's directory if it is of one, `beside` the playbook's if a playbook led to it.
+    `role` is the role's directory if it is of one, `beside` the playbook's if a playbook led to it; `collections`
+    are those that the role searches for short names.
     """
 
     kind: str
@@ -26,6 +27,7 @@ class Source:
     role: Path | None
     beside: Path | None
     own_modules: frozenset[str] = frozenset()
+    collections: tuple[str, ...] = ()
 
     @property
     def file(self) -> str:
@@ -40,12 +42,16 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A task or block of a source; `call` is None for a block and for a task without a module."""
+    """A task or block of a source; `call` is None for a block and for a task without a module.
+
+    `strangers` are the task's keys that are no keywords, each with the module of that name if there is one.
+    """
 
     source: Source
     task: Task
     call: Call | None
     module: Module | None
+    strangers: Mapping[str, Module | None]
 
 
 @dataclass(slots=True)
@@ -77,6 +83,8 @@ class Closure:
 
     def with_elsewhere(self, installed: Installed) -> Closure:
         """This and what the roles outside of the project are made of, as far as their files tell."""
+        if not self.elsewhere:
+            return self
         more = Closure([*self.sources, *(source for role in self.elsewhere for source in _of_role(role))])
         more.hidden = self.hidden
         more.understand(installed)
@@ -84,23 +92,27 @@ class Closure:
 
 
 def _of_role(role: Path) -> Iterator[Source]:
+    collections = collections_of(role)
     for kind in ("tasks", "handlers", "defaults", "vars", "meta"):
         for path in yaml_files(role / kind):
             documents, _ = read(path)
-            yield from (Source(kind, path, document, role, None) for document in documents[:1])
+            yield from (
+                Source(kind, path, document, role, None, collections=collections) for document in documents[:1]
+            )
 
 
 def _step(source: Source, task: Task, installed: Installed) -> Step:
     keywords = keywords_of(source, task, installed)
-    collections = searched(source, task)
+    collections = _searched(source, task)
     found = {
-        name: installed.module(name, source.own_modules, collections) for name in tasks.strangers(task, keywords)
+        name: None if task.is_block else installed.module(name, source.own_modules, collections)
+        for name in tasks.strangers(task, keywords)
     }
     call = tasks.call_of(task, [name for name, module in found.items() if module] or list(found))
     if call is None:
-        return Step(source, task, None, None)
+        return Step(source, task, None, None, found)
     module = found.get(call.name) or installed.module(call.name, source.own_modules, collections)
-    return Step(source, task, call, module)
+    return Step(source, task, call, module, found)
 
 
 def keywords_of(source: Source, task: Task, installed: Installed) -> frozenset[str]:
@@ -110,23 +122,20 @@ def keywords_of(source: Source, task: Task, installed: Installed) -> frozenset[s
     return installed.keywords("handler" if in_handlers else "task")
 
 
-def searched(source: Source, task: Task) -> tuple[str, ...]:
-    """The collections in which short names are looked up; that of a role of a collection comes first."""
-    named = [*_own_collection(source), *(text(item) for item in members(task.keyword("collections")))]
-    return tuple(name for name in (*named, *_of_meta(source)) if name and "{" not in name)
+def _searched(source: Source, task: Task) -> tuple[str, ...]:
+    """The collections in which short names are looked up."""
+    named = [*source.collections, *(text(item) for item in members(task.keyword("collections")))]
+    return tuple(name for name in named if name and "{" not in name)
 
 
-def _own_collection(source: Source) -> Iterator[str]:
-    parts = source.role.parts if source.role else ()
-    if len(parts) > 4 and parts[-2] == "roles" and parts[-5] == "ansible_collections":
-        yield f"{parts[-4]}.{parts[-3]}"
-
-
-def _of_meta(source: Source) -> Iterator[str]:
-    for path in (source.role / "meta" / name for name in ("main.yml", "main.yaml")) if source.role else ():
-        documents = read(path)[0] if path.is_file() else []
-        for document in documents[:1]:
-            yield from (text(item) for item in members(document.get("collections")))
+def collections_of(role: Path) -> tuple[str, ...]:
+    """The collections that a role searches: the one that it is of, and those that its meta/main.yml names."""
+    parts = role.parts
+    of_collection = len(parts) > 4 and parts[-2] == "roles" and parts[-5] == "ansible_collections"
+    own = (f"{parts[-4]}.{parts[-3]}",) if of_collection else ()
+    paths = [path for path in (role / "meta/main.yml", role / "meta/main.yaml") if path.is_file()]
+    documents = [document for path in paths for document in read(path)[0][:1]]
+    return (*own, *(text(item) for document in documents for item in members(document.get("collections"))))
 
 
 def vars_of(node: Located) -> dict[str, Located]:

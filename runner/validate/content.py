@@ -12,7 +12,7 @@ from pathlib import Path
 from runner.config.watches import Content
 from runner.config.yamlfile import Located
 from runner.validate import uses
-from runner.validate.closure import Closure, Source
+from runner.validate.closure import Closure, Source, collections_of
 from runner.validate.documents import Document, members, read, shown, yaml_files
 from runner.validate.findings import Finding
 from runner.validate.places import IMAGE_HOME, Places, first_directory
@@ -66,6 +66,7 @@ class _Around:
     role_places: tuple[Path, ...]
     beside: Path | None
     own_modules: frozenset[str]
+    collections: tuple[str, ...] = ()
 
 
 class Reader:
@@ -96,7 +97,7 @@ class Reader:
             return
         self.findings += _role_shape(path)
         modules = _modules(path, path.parent, self._places.project)
-        around = _Around(path, (path.parent, *role_places), beside, modules)
+        around = _Around(path, (path.parent, *role_places), beside, modules, collections_of(path))
         for name in _ROLE_DIRECTORIES:
             for file in yaml_files(path / name):
                 self._file(file, name, around)
@@ -106,7 +107,9 @@ class Reader:
         self.findings += findings
         for document in documents[:1]:
             self.findings += list(_shape(document, kind))
-            source = Source(kind, path, document, around.role, around.beside, around.own_modules)
+            source = Source(
+                kind, path, document, around.role, around.beside, around.own_modules, around.collections
+            )
             self.closure.sources.append(source)
             for use in _USES.get(kind, _nothing)(document.node):
                 self.used.append(Used(use, document.file, around.role_places, around.beside, around.own_modules))

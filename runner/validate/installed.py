@@ -59,6 +59,7 @@ class Installed:
     def __init__(self, places: Places) -> None:
         self._places = places
         self._ansible = _ansible()
+        self._options: dict[Path, Options | None] = {}
 
     def keywords(self, of: str) -> frozenset[str]:
         """The keywords of a `task`, `handler`, `block` or `play`."""
@@ -109,7 +110,7 @@ class Installed:
     def _of_core(self, name: str) -> Module | None:
         path = self._ansible / "modules" / f"{name}.py"
         if path.is_file():
-            options = documentation.options_of(path, self._fragment)
+            options = self._options_of(path)
             return Module(f"ansible.builtin.{name}", options, source=path)
         route = _core_route(self._ansible, "modules", name) or _core_route(self._ansible, "action", name)
         return self._routed(f"ansible.builtin.{name}", route, _MOST_REDIRECTS)
@@ -129,7 +130,7 @@ class Installed:
             return routed
         deprecated = str((route.get("deprecation") or {}).get("warning_text") or "")
         path = _module_file(directory / "plugins/modules", rest)
-        options = documentation.options_of(path, self._fragment) if path else None
+        options = self._options_of(path) if path else None
         there = path or (directory / "plugins/action" / f"{rest[-1]}.py").is_file()
         source = path.with_suffix(".py") if path else None
         return Module(name, options, deprecated=deprecated.strip(), source=source) if there else None
@@ -152,6 +153,11 @@ class Installed:
         if target and redirects:
             return self._has(kind, target, redirects - 1)
         return rest[-1] in _names(directory / "plugins" / kind, kind)
+
+    def _options_of(self, path: Path) -> Options | None:
+        if path not in self._options:
+            self._options[path] = documentation.options_of(path, self._fragment)
+        return self._options[path]
 
     def _fragment(self, name: str) -> Mapping[str, Any] | None:
         """The options of a documentation fragment: `files`, `files.part`, `a.b.files`, `a.b.files.part`."""

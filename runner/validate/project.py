@@ -17,6 +17,7 @@ from runner.validate.crds import Watched
 from runner.validate.documents import shown
 from runner.validate.findings import Finding, count, of_problem
 from runner.validate.formats import FORMATS
+from runner.validate.installed import Installed
 from runner.validate.places import IMAGE_HOME, Places, find_places
 from runner.validate.rules import Severity
 
@@ -53,11 +54,12 @@ def _of_content(
     required, findings = dependencies.read_requirements(project)
     findings += dependencies.missing(required, places)
     definitions = documents.of_kind(documents.read_manifests(project)[0], "CustomResourceDefinition")
+    installed = Installed(places)
     for content, watches in _contents(watched).items():
         reader = Reader(places)
         reader.read(content)
         resources = ansible_content.resources_of(watches, definitions)
-        mistakes, plugins = ansible_content.check(reader.closure, places, environment, resources)
+        mistakes, plugins = ansible_content.check(reader.closure, installed, places, environment, resources)
         findings += [*reader.findings, *mistakes]
         findings += dependencies.check([*reader.used, *plugins], places, required, redirects())
     return findings

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 
 from runner.config.yamlfile import Located
-from runner.validate.closure import Source, Step, keywords_of, searched
+from runner.validate.closure import Source, Step, keywords_of
 from runner.validate.documents import child, entries, members, text
 from runner.validate.findings import Finding
 from runner.validate.installed import Installed
 from runner.validate.jinja import has_jinja
 from runner.validate.modules import meant
-from runner.validate.tasks import ACTIONS, strangers
+from runner.validate.tasks import ACTIONS
 
 _LOCAL = ("localhost", "127.0.0.1", "::1", "all", "ungrouped")
 _PATTERN = re.compile(r"[*?~!&\[]")
@@ -25,8 +25,8 @@ def check_task(step: Step, installed: Installed) -> Iterator[Finding]:
     """Keys of a task or block that are neither keywords nor a module, and tasks with no module or with two."""
     source, task = step.source, step.task
     keywords = keywords_of(source, task, installed)
-    unknown = strangers(task, keywords)
-    modules = _modules(step, unknown, installed)
+    unknown = list(step.strangers)
+    modules = [name for name, module in step.strangers.items() if module]
     line = task.node.line
     if not task.is_block and len(modules) > 1:
         message = f"has two modules, {' and '.join(modules)}: make it two tasks"
@@ -39,14 +39,6 @@ def check_task(step: Step, installed: Installed) -> Iterator[Finding]:
             yield _unknown(step, name, keywords, installed, may_be_module)
     if step.call and step.module is None and step.call.name not in unknown:  # of `action`
         yield _unknown(step, step.call.name, keywords, installed, True)
-
-
-def _modules(step: Step, names: list[str], installed: Installed) -> list[str]:
-    """Those of the names that are modules."""
-    if step.task.is_block:
-        return []
-    own, collections = step.source.own_modules, searched(step.source, step.task)
-    return [name for name in names if installed.module(name, own, collections) is not None]
 
 
 def _unknown(
