@@ -194,10 +194,10 @@ def _compared_kinds(node: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _first_pairs(node: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """As `_first_keys`, each with the key that is looked up in it; none where that is not by name."""
+    """As `_first_keys`, each with the keys that are looked up in it; none where that is not by name."""
     children = node["children"]
-    if [child["type"] for child in children] == ["field", "field"] and node["type"] == "subexpression":
-        yield children[0]["value"], children[1]["value"]
+    if node["type"] == "subexpression" and children[0]["type"] == "field":
+        yield from ((children[0]["value"], key) for key in _first_keys(children[1]) if key != _WHOLE)
     elif node["type"] not in _ON_NO_CHILD:
         for child in children if node["type"] in _ON_EVERY_CHILD else children[:1]:
             yield from _first_pairs(child)

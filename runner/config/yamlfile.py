@@ -27,6 +27,8 @@ _UNSAFE = "!unsafe"
 
 _RESOLVER: Any = yaml.resolver.Resolver()  # a string that it would not call one was tagged `!!str`
 
+_FAST = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The parser in C, where PyYAML was built with it."""
 UNREADABLE = "yaml-unreadable"
 """The rule of `validate` that such a file breaks."""
 
@@ -67,7 +69,7 @@ def read_all_yaml(text: str, file: str) -> list[Located]:
 
 def duplicate_keys(text: str, file: str) -> Iterator[Problem]:
     """The keys that a map of `text` has twice, of which YAML keeps the last; `text` must be YAML."""
-    for document in yaml.compose_all(text, Loader=yaml.SafeLoader):
+    for document in yaml.compose_all(text, Loader=_FAST):
         for key in _keys_again(document):
             message = f"the map has the key {key.value} twice: the one before is lost; remove one"
             yield Problem(file, key.start_mark.line + 1, "", message, "yaml-key-twice")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from runner.config.yamlfile import UNREADABLE, Located, duplicate_keys, read_all_yaml
@@ -13,6 +15,7 @@ from runner.validate.findings import Finding, of_problem
 
 YAML = (".yml", ".yaml")
 _VAULT = "$ANSIBLE_VAULT;"
+_PATCH = re.compile(r"(^|[-_.])patch(es)?([-_.]|$)")
 DIRECTORIES = ("crds", "config", "deploy")
 SAMPLE_DIRECTORIES = ("samples", "examples", "molecule")
 
@@ -70,13 +73,23 @@ def read(path: Path) -> tuple[list[Document], list[Finding]]:
     file = shown(path)
     try:
         content = path.read_text(encoding="utf-8")
-        nodes = [] if content.startswith(_VAULT) else read_all_yaml(content, file)
     except (OSError, UnicodeDecodeError) as error:
         return [], [of_problem(Problem(file, 1, "", f"cannot be read: {error}", UNREADABLE))]
+    documents, findings = _parsed(content, file)
+    return list(documents), list(findings)
+
+
+@lru_cache(maxsize=1024)
+def _parsed(content: str, file: str) -> tuple[tuple[Document, ...], tuple[Finding, ...]]:
+    """What `read` says of a file's content; remembered, for several checks read the same files."""
+    if content.startswith(_VAULT):
+        return (), ()
+    try:
+        nodes = read_all_yaml(content, file)
     except WatchesError as error:
-        return [], [of_problem(problem) for problem in error.problems]
-    again = duplicate_keys(content, file) if nodes else ()
-    return [Document(file, node) for node in nodes], [of_problem(problem) for problem in again]
+        return (), tuple(of_problem(problem) for problem in error.problems)
+    again = duplicate_keys(content, file)
+    return tuple(Document(file, node) for node in nodes), tuple(of_problem(problem) for problem in again)
 
 
 def yaml_files(directory: Path) -> Iterator[Path]:
@@ -114,9 +127,20 @@ def of_kind(documents: list[Document], *kinds: str) -> list[Document]:
 
 
 def _objects(documents: list[Document]) -> Iterator[Document]:
+    """The objects, those of Lists included, without the parts of objects that kustomize merges into others."""
     for document in documents:
+        if _is_patch(document):
+            continue
         if document.text("kind") == "List":
             for item in members(document.get("items")):
                 yield Document(document.file, item)
         else:
             yield document
+
+
+def _is_patch(document: Document) -> bool:
+    """Whether its file or directory says so; a CRD without names and versions can be nothing else."""
+    is_part = document.text("kind") == "CustomResourceDefinition" and not (
+        entries(document.get("spec", "names")) or members(document.get("spec", "versions"))
+    )
+    return is_part or any(_PATCH.search(part) for part in Path(document.file).parts[-2:])

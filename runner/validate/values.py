@@ -15,6 +15,13 @@ from runner.validate.schemas import INT_OR_STRING, properties_of
 
 _IN_MADE = ("required", "pattern", "type", "properties", "items", "additionalProperties", "default")
 """What is made anew, or left out."""
+_ALTERNATIVES = {
+    "anyOf": "fits none of the alternatives of `anyOf` in the schema",
+    "oneOf": "must fit exactly one of the alternatives of `oneOf` in the schema",
+    "not": "is what `not` in the schema excludes",
+}
+"""In place of messages that quote the alternatives."""
+LONGEST_MESSAGE = 200
 _TOKEN = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]|(?P<foreign>\(\?<?[=!]|\\[1-9]|[*+?]\+)|\\.|.", re.DOTALL)
 """Of a regular expression; foreign are look-around, back references and possessive quantifiers."""
 _OTHERWISE_IN_PYTHON = re.compile(r"\[\[:")
@@ -47,7 +54,13 @@ def misfits(schema: Mapping[str, Any], value: Located) -> Iterator[tuple[Located
         for step in error.absolute_path:
             node = members(node)[step] if isinstance(step, int) else child(node, step)
             field = f"{field}[{step}]" if isinstance(step, int) else f"{field}.{step}" if field else step
-        yield node, field, error.message
+        yield node, field, _ALTERNATIVES.get(str(error.validator)) or shortened(error.message)
+
+
+def shortened(message: str) -> str:
+    """A message that may quote a large value: its beginning and its end."""
+    half = LONGEST_MESSAGE // 2
+    return message if len(message) <= LONGEST_MESSAGE else f"{message[:half]} … {message[-half:]}"
 
 
 def _without_nulls(value: Any) -> Any:  # noqa: ANN401  (any YAML)
@@ -70,6 +83,9 @@ def as_json_schema(schema: Any) -> Any:  # noqa: ANN401  (any YAML)
     for name in ("allOf", "anyOf", "oneOf"):
         if name in schema:
             made[name] = [as_json_schema(inner) for inner in _listed(schema, name)]
+    for name in ("oneOf", "not"):
+        if any(loose in str(schema.get(name)) for loose in ("format", "pattern")):
+            made.pop(name, None)  # what is not checked would count as fitting
     return {**made, **_kinds(schema), **_required(schema), **_pattern(schema.get("pattern"))}
 
 

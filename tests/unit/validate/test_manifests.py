@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from ansible.vars.reserved import get_reserved_names
+from jinja2 import Environment
 
+from runner.validate import specvars
 from tests.unit.validate.conftest import CRD, ROLE, Sound
 
 FILE = "config/crd/thing.yaml"
@@ -217,3 +220,11 @@ def test_leases_are_needed_where_a_leader_is_elected(sound: Sound, argument: str
     container = f"containers: [{{name: manager, args: ['{argument}']}}]"
     sound.write({"config/manager/m.yaml": f"kind: Deployment\nspec: {{template: {{spec: {{{container}}}}}}}\n"})
     assert len([finding for finding in sound.validate() if "leases" in finding]) == found
+
+
+def test_the_keywords_that_a_spec_may_not_use_are_ansibles() -> None:
+    assert get_reserved_names() >= specvars.KEYWORDS >= specvars.HARMLESS
+
+
+def test_the_functions_that_a_spec_may_not_hide_are_those_of_templates() -> None:
+    assert {*Environment().globals, "lookup", "query", "q", "now", "undef"} >= specvars.FUNCTIONS
