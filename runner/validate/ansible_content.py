@@ -62,7 +62,8 @@ def resources_of(watches: list[Watch], definitions: list[Document]) -> list[Reso
     found = [(watch, crd_of(watch.gvk.group, watch.gvk.kind, definitions)) for watch in watches]
     if any(crd is None for _, crd in found):
         return []
-    return [Resource(watch, schema_of(crd, watch.gvk.version).plain() or {}) for watch, crd in found if crd]
+    schemas = [(watch, schema_of(crd, watch.gvk.version).plain()) for watch, crd in found if crd]
+    return [Resource(watch, schema if isinstance(schema, dict) else {}) for watch, schema in schemas]
 
 
 def _syntax(closure: Closure, installed: Installed, *, hosts: bool) -> Iterator[Finding]:

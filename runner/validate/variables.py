@@ -136,7 +136,7 @@ class Resource:
 
     @property
     def spec(self) -> Mapping[str, Any]:
-        return dict((self.schema.get("properties") or {}).get("spec") or {})
+        return _mapping(_mapping(self.schema.get("properties")).get("spec"))
 
     @property
     def name(self) -> str:
@@ -157,8 +157,13 @@ class Resource:
         return own | self.fields().keys()
 
 
+def _mapping(value: Any) -> Mapping[str, Any]:  # noqa: ANN401  (any JSON)
+    """The value, or an empty map where a mistaken CRD has something else."""
+    return value if isinstance(value, Mapping) else {}
+
+
 def _variables(schema: Mapping[str, Any], snake_case: bool) -> dict[str, Any]:
-    properties = schema.get("properties") or {}
+    properties = _mapping(schema.get("properties"))
     return {to_snake(str(name)) if snake_case else str(name): inner for name, inner in properties.items()}
 
 

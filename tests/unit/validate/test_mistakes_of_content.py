@@ -493,3 +493,10 @@ def test_delimiters_of_a_templates_own_are_left_alone(thing: Sound) -> None:
     options = "src: deployment.yml.j2, dest: /tmp/x, variable_start_string: '[['"
     thing.write({TASKS: f"- ansible.builtin.template: {{{options}}}\n", TEMPLATE: "{{ shell }} {{\n"})
     assert thing.validate() == []
+
+
+@pytest.mark.parametrize("schema", ["[]", "{spec: []}", "{spec: {type: object, properties: [a]}}"])
+def test_a_schema_that_is_none_defines_nothing_and_is_said_elsewhere(thing: Sound, schema: str) -> None:
+    crd = WITH_SPEC.partition("          properties:\n")[0] + f"          properties: {schema}\n"
+    thing.write({"config/crd/thing.yaml": crd, TASKS: '- ansible.builtin.debug: {msg: "{{ size.a }}"}\n'})
+    assert any("schema-" in finding for finding in thing.validate())
