@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
+from runner.objects import GroupVersionKind
 from runner.validate import crds, definitions, documents, rbac, results, samples, scopes, specvars, structural
 from runner.validate.crds import Watched
 from runner.validate.documents import Document, of_kind
@@ -18,8 +19,13 @@ NONE = (
 )
 
 
-def check(watched: list[Watched], project: Path, places: Places) -> Iterator[Finding]:
-    """What is wrong in the project's manifests, and in how watches and tasks fit them."""
+def check(
+    watched: list[Watched], kinds: Collection[GroupVersionKind], project: Path, places: Places
+) -> Iterator[Finding]:
+    """What is wrong in the project's manifests, and in how watches and tasks fit them.
+
+    `kinds` are those of all watches, also of those that are not sound.
+    """
     manifests, unreadable = documents.read_manifests(project)
     yield from unreadable
     found = of_kind(manifests, "CustomResourceDefinition")
@@ -28,7 +34,7 @@ def check(watched: list[Watched], project: Path, places: Places) -> Iterator[Fin
         yield from structural.check(crd)
     reached = [(item, reach(item, places)) for item in watched]
     yield from _of_watches(watched, found)
-    yield from samples.check([*manifests, *documents.read_samples(project)], watched, found)
+    yield from samples.check([*manifests, *documents.read_samples(project)], kinds, found)
     yield from rbac.check(watched, manifests)
     yield from rbac.check_tasks([touch for _, of in reached for touch in of.touches], manifests)
     for item, of in reached:

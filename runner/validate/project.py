@@ -42,7 +42,7 @@ def validate(project: Path, watches_file: Path, environment: Mapping[str, str]) 
         *watching.check(reading, watched),
         *(finding for finding in documents.read(watches_file)[1] if finding.rule == "yaml-key-twice"),
         *_of_content(watched, project, places, environment),
-        *manifests.check(watched, project, places),
+        *manifests.check(watched, reading.entries, project, places),
     }
     kept = ignores.apply(list(findings), _texts(project, watches_file, findings))
     return sorted(kept, key=lambda finding: finding.place)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from runner.config.yamlfile import Located
-from runner.validate.crds import Watched, crd_of
+from runner.objects import GroupVersionKind
+from runner.validate.crds import crd_of
 from runner.validate.documents import Document, entries, members
 from runner.validate.findings import Finding
 from runner.validate.schemas import EMBEDDED, keeps_all, properties_of, schema_of, version_of
@@ -16,9 +17,11 @@ from runner.validate.values import misfits
 _IMPLICIT = ("apiVersion", "kind", "metadata")
 
 
-def check(objects: Sequence[Document], watched: Sequence[Watched], crds: list[Document]) -> Iterator[Finding]:
+def check(
+    objects: Sequence[Document], watched: Collection[GroupVersionKind], crds: list[Document]
+) -> Iterator[Finding]:
     """What is wrong with the custom resources among `objects`; those of foreign groups are left alone."""
-    groups = {item.watch.gvk.group for item in watched}
+    groups = {gvk.group for gvk in watched}
     for document in objects:
         group, _, version = document.text("apiVersion").rpartition("/")
         crd = crd_of(group, document.text("kind"), crds)
@@ -37,14 +40,14 @@ def _is_template(document: Document) -> bool:
     return "{{" in str(document.node.plain())
 
 
-def _unwatched(document: Document, group: str, version: str, watched: Sequence[Watched]) -> Iterator[Finding]:
+def _unwatched(
+    document: Document, group: str, version: str, watched: Collection[GroupVersionKind]
+) -> Iterator[Finding]:
     kind = document.text("kind")
-    kinds = {(item.watch.gvk.group, item.watch.gvk.kind) for item in watched}
-    versions = [
-        item.watch.gvk.version for item in watched if (item.watch.gvk.group, item.watch.gvk.kind) == (group, kind)
-    ]
-    if (group, kind) not in kinds:
-        known = ", ".join(sorted({item.watch.gvk.kind for item in watched if item.watch.gvk.group == group}))
+    kinds = {gvk.kind for gvk in watched if gvk.group == group}
+    versions = [gvk.version for gvk in watched if (gvk.group, gvk.kind) == (group, kind)]
+    if kind not in kinds:
+        known = ", ".join(sorted(kinds))
         message = f"nothing watches {kind} of {group}" + (f"; watched are {known}" if known else "")
         yield Finding("sample-unwatched", document.file, document.get("kind").line, "kind", message)
     elif version not in versions:
