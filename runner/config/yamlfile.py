@@ -22,6 +22,7 @@ _INTEGER = re.compile(r"[-+]?(?:0x[0-9a-fA-F_]+|0b[01_]+|0o[0-7_]+|[0-9][0-9_]*)
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _MERGE = "tag:yaml.org,2002:merge"
 _STRING = "tag:yaml.org,2002:str"
+_UNSAFE = "!unsafe"
 
 _RESOLVER: Any = yaml.resolver.Resolver()  # a string that it would not call one was tagged `!!str`
 
@@ -31,6 +32,12 @@ UNREADABLE = "yaml-unreadable"
 """The rule of `validate` that such a file breaks."""
 
 Scalar = str | int | float | bool | None
+
+
+class Verbatim(str):
+    """A text that was tagged `!unsafe`: Ansible looks for no Jinja in it."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +118,8 @@ def _located(node: yaml.Node, flatten: Callable[[yaml.MappingNode], None]) -> Lo
         return Located({_key(key): _located(value, flatten) for key, value in node.value}, line)
     if isinstance(node, yaml.SequenceNode):
         return Located([_located(item, flatten) for item in node.value], line)
+    if node.tag == _UNSAFE:
+        return Located(Verbatim(node.value), line)
     return Located(_scalar(node), line)
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from runner.validate.content import Places, Used, find_role
-from runner.validate.documents import Document, child, entries, members, read, text
+from runner.validate.content import Used, find_role
+from runner.validate.documents import Document, child, entries, members, read, shown, text
 from runner.validate.findings import Finding
+from runner.validate.places import BUNDLED, Places
 from runner.validate.uses import What
 
 _COLLECTION = re.compile(r"[a-z_][a-z0-9_]*\.[a-z_][a-z0-9_]*")
@@ -25,6 +27,7 @@ class Requirements:
 
     collections: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     roles: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    file: str = ""
 
 
 def read_requirements(project: Path) -> tuple[Requirements, list[Finding]]:
@@ -38,7 +41,7 @@ def read_requirements(project: Path) -> tuple[Requirements, list[Finding]]:
     for document in documents[:1]:
         collections.update(_names(document, "collections"))
         roles.update(_names(document, "roles"))
-    return Requirements(collections, roles), findings
+    return Requirements(collections, roles, shown(path) if path else ""), findings
 
 
 def missing(requirements: Requirements, places: Places) -> Iterator[Finding]:
@@ -69,13 +72,46 @@ def check(
             yield from _role(item, places, requirements)
         short_names = {} if item.file in searched else redirects
         collection = _collection(item, short_names)
-        known = collection in _ALWAYS_THERE or collection in requirements.collections
-        if collection and not known and places.collection(collection, item.beside) is None:
+        if not collection or collection in _ALWAYS_THERE or collection in requirements.collections:
+            continue
+        found = places.collection(collection, item.beside)
+        if found and requirements.file and _comes_from_elsewhere(found, places, item):
+            if collection not in _with_others(requirements, places):
+                what = _what(item, short_names)
+                message = f"{what} needs the collection {collection}, which is here and not in {requirements.file}"
+                yield _finding("collection-unlisted", item, f"{message}: add it, or the image may lack it")
+        elif found is None:
             yield _finding(
                 "collection-missing",
                 item,
                 f"{_what(item, short_names)} needs the collection {collection}, {_missing(places)}",
             )
+
+
+def _comes_from_elsewhere(found: Path, places: Places, item: Used) -> bool:
+    """Whether a collection is neither the operator's nor the project's own."""
+    own = [BUNDLED, places.project, *([item.beside] if item.beside else [])]
+    return not any(found.is_relative_to(place) for place in own)
+
+
+def _with_others(requirements: Requirements, places: Places) -> set[str]:
+    """The collections that requirements.yml lists, and those that these bring along."""
+    found: set[str] = set()
+    wanted = list(requirements.collections)
+    while wanted:
+        name = wanted.pop()
+        directory = places.collection(name) if name not in found and _COLLECTION.fullmatch(name) else None
+        found.add(name)
+        wanted += _needs(directory / "MANIFEST.json") if directory else []
+    return found
+
+
+def _needs(manifest: Path) -> list[str]:
+    try:
+        information = json.loads(manifest.read_text(encoding="utf-8"))["collection_info"]
+        return list(information.get("dependencies") or {})
+    except (OSError, ValueError, KeyError, AttributeError):
+        return []
 
 
 def _role(item: Used, places: Places, requirements: Requirements) -> Iterator[Finding]:
@@ -99,7 +135,7 @@ def _collection(item: Used, redirects: Mapping[str, str]) -> str:
             return name
         case What.MODULE if "." not in name and name not in item.own_modules and name in redirects:
             return _first_two(redirects[name])
-        case What.MODULE | What.ROLE if _FULL_NAME.fullmatch(name):
+        case What.MODULE | What.ROLE | What.FILTER | What.TEST | What.LOOKUP if _FULL_NAME.fullmatch(name):
             return "" if item.use.what is What.ROLE and _has_path(item) else _first_two(name)
         case _:
             return ""

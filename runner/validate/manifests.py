@@ -7,10 +7,10 @@ from pathlib import Path
 
 from runner.objects import GroupVersionKind
 from runner.validate import crds, definitions, documents, rbac, results, samples, scopes, specvars, structural
-from runner.validate.content import Places
 from runner.validate.crds import Watched
 from runner.validate.documents import Document, of_kind
 from runner.validate.findings import Finding
+from runner.validate.places import Places
 from runner.validate.reach import Reach, reach
 
 NONE = (

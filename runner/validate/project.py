@@ -7,15 +7,18 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from runner.config.watches import Content, Watch
 from runner.config.watchesfile import read_watches
 from runner.config.yamlfile import Located
 from runner.errors import WatchesError
-from runner.validate import dependencies, documents, ignores, manifests, watching
-from runner.validate.content import IMAGE_HOME, Places, Reader, find_places, redirects
+from runner.validate import ansible_content, dependencies, documents, ignores, manifests, watching
+from runner.validate.content import Reader, redirects
 from runner.validate.crds import Watched
 from runner.validate.documents import shown
 from runner.validate.findings import Finding, count, of_problem
 from runner.validate.formats import FORMATS
+from runner.validate.installed import Installed
+from runner.validate.places import IMAGE_HOME, Places, find_places
 from runner.validate.rules import Severity
 
 
@@ -38,23 +41,39 @@ def validate(project: Path, watches_file: Path, environment: Mapping[str, str]) 
     findings = {
         *watching.check(reading, watched),
         *(finding for finding in documents.read(watches_file)[1] if finding.rule == "yaml-key-twice"),
-        *_of_content(watched, project, places),
+        *_of_content(watched, project, places, environment),
         *manifests.check(watched, reading.entries, project, places),
     }
     kept = ignores.apply(list(findings), _texts(project, watches_file, findings))
     return sorted(kept, key=lambda finding: finding.place)
 
 
-def _of_content(watched: list[Watched], project: Path, places: Places) -> list[Finding]:
-    reader = Reader(places)
+def _of_content(
+    watched: list[Watched], project: Path, places: Places, environment: Mapping[str, str]
+) -> list[Finding]:
+    required, findings = dependencies.read_requirements(project)
+    findings += dependencies.missing(required, places)
+    definitions = documents.of_kind(documents.read_manifests(project)[0], "CustomResourceDefinition")
+    installed = Installed(places)
+    for content, watches in _contents(watched).items():
+        reader = Reader(places)
+        reader.read(content)
+        resources = ansible_content.resources_of(watches, definitions)
+        mistakes, plugins = ansible_content.check(reader.closure, installed, places, environment, resources)
+        findings += [*reader.findings, *mistakes]
+        findings += dependencies.check([*reader.used, *plugins], places, required, redirects())
+    return findings
+
+
+def _contents(watched: list[Watched]) -> dict[Content, list[Watch]]:
+    """Each role and playbook that is there, with the watches that run it."""
+    found: dict[Content, list[Watch]] = {}
     for item in watched:
         finalizer = item.watch.finalizer
         for content in (item.watch.content, finalizer.content if finalizer else None):
             if content is not None and content.path.exists():
-                reader.read(content)
-    required, findings = dependencies.read_requirements(project)
-    findings += dependencies.missing(required, places)
-    return [*reader.findings, *findings, *dependencies.check(reader.used, places, required, redirects())]
+                found.setdefault(content, []).append(item.watch)
+    return found
 
 
 _COMMENTED = (*documents.DIRECTORIES, "roles", "playbooks")

@@ -61,7 +61,30 @@ _CONTENT = (
     _warning("role-without-tasks", "a role has no tasks/main.yml"),
     _error("role-missing", "a role that is used is not there"),
     _error("collection-missing", "a collection that is used is neither installed nor in requirements.yml"),
+    _warning("collection-unlisted", "a collection that is used is installed here, and not in requirements.yml"),
     _warning("collection-not-installed", "a collection of requirements.yml is not installed here"),
+)
+_ANSIBLE = (
+    _error("task-invalid", "a task has no module, or two"),
+    _error("module-unknown", "a task calls a module that there is not"),
+    _error("module-removed", "a task calls a module that its collection no longer has"),
+    _warning("module-deprecated", "a task calls a module that its collection will remove"),
+    _error("keyword-unknown", "a key of a task, block or play that is no keyword"),
+    _error("option-unknown", "an option that the module does not have"),
+    _warning("suboption-unknown", "a key of an option's map that the module does not document"),
+    _error("option-missing", "a module's required option is not given"),
+    _error("option-value", "a value that the module's option does not take"),
+    _error("play-hosts", "a play without hosts, or for hosts that the operator's inventory does not have"),
+    _error("jinja-syntax", "a template or an expression that Jinja cannot parse"),
+    _error("filter-unknown", "a Jinja filter that there is not"),
+    _error("test-unknown", "a Jinja test that there is not"),
+    _error("lookup-unknown", "a lookup that there is not"),
+    _error("file-missing", "a template, a file, a file of tasks or of variables that is not there"),
+    _error("handler-missing", "a task notifies a handler that there is not"),
+    _error("meta-field-unknown", "`ansible_operator_meta` has a name and a namespace alone"),
+    _warning("variable-undefined", "a variable that no file and no field of the CRD defines"),
+    _warning("field-pruned", "a field of the custom resource that its CRD does not have"),
+    _warning("no-log-missing", "a task shows a secret, and has no `no_log: true`"),
 )
 _CRDS = (
     _warning("crd-none", "the project has no CRD, so that neither schemas nor samples can be checked"),
@@ -104,6 +127,6 @@ _RBAC = (
     _error("namespace-missing", "a task of a cluster-scoped kind writes without a namespace"),
     _warning("rbac-maybe-missing", "no role allows what the operator may have to do"),
 )
-ALL = (*_FILES, *_WATCHES, *_CONTENT, *_CRDS, *_SCHEMAS, *_SAMPLES, *_RBAC)
+ALL = (*_FILES, *_WATCHES, *_CONTENT, *_ANSIBLE, *_CRDS, *_SCHEMAS, *_SAMPLES, *_RBAC)
 """In the order of the documentation."""
 RULES: Mapping[str, Rule] = {rule.id: rule for rule in ALL}

@@ -105,7 +105,5 @@ def sound(tmp_path: Path) -> Sound:
 
 @pytest.fixture
 def good(tmp_path: Path) -> Sound:
-    """A larger one, as authors have them; its collections count as installed."""
-    project = Sound(tmp_path, FILES)
-    project.install("kubernetes.core", "operator_sdk.util")
-    return project
+    """A larger one, as authors have them."""
+    return Sound(tmp_path, FILES)

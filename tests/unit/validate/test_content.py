@@ -156,7 +156,7 @@ def test_a_role_that_is_used_and_not_there_is_an_error(sound: Sound, file: str, 
 
 @pytest.mark.parametrize(("file", "text", "place"), ROLES)
 def test_a_role_is_found_beside_the_role_that_uses_it(sound: Sound, file: str, text: str, place: str) -> None:
-    sound.write({file: text, "roles/other/tasks/main.yml": "[]"})
+    sound.write({file: text, "roles/other/tasks/main.yml": "[]", "roles/other/tasks/x.yml": "[]"})
     assert sound.validate() == []
 
 
@@ -206,7 +206,7 @@ def test_a_playbook_finds_the_projects_roles_and_the_collections_beside_it(sound
 
 
 @pytest.mark.parametrize(
-    "play", ["- import_playbook: more.yml", "- hosts: a\n  tasks:\n    - import_tasks: more.yml"]
+    "play", ["- import_playbook: more.yml", "- hosts: all\n  tasks:\n    - import_tasks: more.yml"]
 )
 def test_the_files_that_a_playbook_includes_are_checked_as_well(sound: Sound, play: str) -> None:
     playbook(sound, play)

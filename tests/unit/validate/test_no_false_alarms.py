@@ -130,6 +130,7 @@ VARIATIONS = (
         change={
             CRD: ((SIZE, f"                memory_limit: {{type: integer}}\n{SIZE}"),),
             WATCHES: (("role: memcached\n", "role: memcached\n  snakeCaseParameters: false\n"),),
+            TASKS: (("eviction_policy ==", "evictionPolicy =="),),
         },
     ),
     Variation(
