@@ -199,6 +199,7 @@ class _Parts:
             ansible_args=self._settings.ansible_args,
             engine=Engine(self._settings.executor),
             bounds=Bounds(self._settings.min_reconcile_period, self._settings.max_runner_artifacts_limit),
+            go_messages=self._settings.go_messages,
         )
 
     def _follow(self, owner: Owner, kind: GroupVersionKind, mechanism: Mechanism, namespace: str) -> None:

@@ -171,6 +171,7 @@ RUN_FLAGS = (
         ours=True,
     ),
     Flag("run-deadline", parse_duration, 0.0, "end a run that takes longer; 0s: never", ours=True),
+    Flag("go-messages", boolean, False, "tell failures in the Go operator's words, to the letter", ours=True),
     Flag(
         "user-metrics-bind-address",
         str,

@@ -87,8 +87,9 @@ class Finalizer:
 class Watch:
     """One entry of watches.yaml. `reconcile_period` is in seconds; None leaves it to the flag, <0 means never.
 
-    `status` maps a field of the custom resource's status to a JMESPath expression over the run's result; `engine`
-    is None where the flag decides.
+    `go_messages` asks for the Go operator's texts of failures, whatever the flag says. `status` maps a field of
+    the custom resource's status to a JMESPath expression over the run's result; `engine` is None where the flag
+    decides.
     """
 
     gvk: GroupVersionKind
@@ -106,6 +107,7 @@ class Watch:
     snake_case: bool = True
     mark_unsafe: bool = False
     rescued_tasks_fail: bool = False
+    go_messages: bool = False
     status: Mapping[str, str] = field(default_factory=dict)
     engine: Engine | None = None
 
@@ -145,6 +147,7 @@ WATCH_FIELDS = (
     WatchField("selector", "label selector", "{}", "only custom resources with these labels"),
     WatchField("finalizer", "{name, playbook, role, vars}", "", "what runs before a custom resource is gone"),
     WatchField("rescuedTasksFail", "boolean", "false", "a rescued task makes the run fail, as in Go", ours=True),
+    WatchField("goMessages", "boolean", "the flag", "tell failures in the Go operator's words", ours=True),
     WatchField("status", "map of JMESPath", "{}", "status fields from what the run came to", ours=True),
     WatchField(
         "executor", "auto, warm or cold", "the flag", "how runs are started: see performance.md", ours=True

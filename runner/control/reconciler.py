@@ -81,7 +81,9 @@ class Reconciler:
     async def reconcile(self, request: Request) -> Result:
         """Raises nothing but CancelledError, and that only after the final status was written."""
         stopwatch = Stopwatch(self._clock.now, request.waited)
-        attempt = Attempt(request, self._watches[request.key.gvk], stopwatch, self._now)
+        watch = self._watches[request.key.gvk]
+        go_messages = watch.go_messages or self._defaults(request.key.gvk).go_messages
+        attempt = Attempt(request, watch, stopwatch, self._now, go_messages)
         try:
             result = await self._unless_gone(attempt)
         except asyncio.CancelledError:

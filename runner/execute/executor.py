@@ -167,7 +167,7 @@ class Executor:
             ending=ending,
             return_code=code,
             rescued_tasks_fail=run.rescued_tasks_fail,
-            note=f"ended by its deadline of {run.deadline:g} seconds" if ending is Ending.DEADLINE else "",
+            deadline=run.deadline,
         )
         return replace(result, engine=under_way.engine, why_cold=under_way.why_cold) if under_way else result
 
