@@ -36,7 +36,8 @@ class Failure:
     """A task that failed, or could not reach its host; or a run that ended in a bad way, then without a `host`.
 
     `message` is the text that the Go operator shows; `cause` says the same for people, `task`, `place` (file:line)
-    and `item` ("item 2 of 3") say where. `written` marks a cause that the role's author wrote, which stands alone.
+    and `item` ("item 2 of 3") say where. `written` marks a cause that the role's author wrote, which stands alone;
+    `template` is the file of the role's that the cause is in, where Ansible does not name its line.
     """
 
     host: str
@@ -47,6 +48,7 @@ class Failure:
     place: str = ""
     item: str = ""
     written: bool = False
+    template: str = ""
 
     @property
     def told(self) -> str:
@@ -77,6 +79,7 @@ def failed(data: Mapping[str, Any], *, text: str = "", unreachable: bool = False
         place=_place(data, why),
         item=", ".join(filter(None, (number, _attempts(results[0])))),
         written=why.written,
+        template=_template(data, why),
     )
 
 
@@ -170,6 +173,13 @@ def _place(data: Mapping[str, Any], why: Cause | None = None) -> str:
     place = "" if _GENERATED.search(path) else shown_place(_beside(path, str(data.get("playbook") or "")))
     role = str(data.get("role") or "")
     return place or (_cut(one_line(f"role {role}"), _LONGEST_PLACE) if role else "")
+
+
+def _template(data: Mapping[str, Any], why: Cause) -> str:
+    """Only a file of the task's own role: anybody may have made Ansible print a path."""
+    role = str(data.get("task_path") or "").rpartition("/tasks/")[0]
+    own = role and why.file.startswith(f"{role}/templates/") and ".." not in PurePath(why.file).parts
+    return why.file if own and not why.line else ""
 
 
 def _beside(path: str, playbook: str) -> str:
