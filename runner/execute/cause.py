@@ -46,7 +46,8 @@ _NO_CONTENTS = re.compile(r"\AUnable to retrieve file contents\.?\n")
 _CRASHED = "Task failed: Module failed: "
 """How 2.19 begins where a module has ended with an exception; what a module says itself has no such beginning."""
 _TRACEBACK = "Traceback (most recent call last)"
-_ERROR_LINE = re.compile(r"^(?:\x1b\[[0-9;]*m)?(?:\[ERROR\]: |ERROR! )", re.MULTILINE)
+ERROR_LINE = re.compile(r"^(?:\x1b\[[0-9;]*m)?(?:\[ERROR\]: |ERROR! )", re.MULTILINE)
+"""How an error of Ansible's begins, and the first line of one."""
 _YAML_18 = re.compile(r"Syntax Error while loading YAML\.\s*([^\n]+)")
 _LONGEST_READ = 128 * 1024
 _LONGEST_SAID = 4096
@@ -85,12 +86,16 @@ def of(action: str, result: Mapping[str, Any], text: str) -> Cause:
     return Cause(f"{short or 'it failed without a message'}{_in_template(file, line)}", file, line)
 
 
-def of_output(tail: str) -> Cause | None:
-    """The error that Ansible printed last, in the last of its output; None if there is none."""
-    found = list(_ERROR_LINE.finditer(tail))
-    if not found:
-        return None
-    text = tail[found[-1].end() :]
+def with_error(error: str, text: str) -> str:
+    """What is known of an error, with the next piece of output: a new error takes its place."""
+    if ERROR_LINE.match(text):
+        return text[:_LONGEST_SAID]
+    return error if len(error) > _LONGEST_SAID else f"{error}\n{text[:_LONGEST_SAID]}"
+
+
+def of_output(error: str) -> Cause:
+    """The cause in an error that Ansible printed, with the lines that follow it."""
+    text = ERROR_LINE.sub("", error, count=1)
     file, line = _where(text, text)
     yaml = _YAML_18.search(text)
     said = f"YAML parsing failed: {yaml[1]}" if yaml else _bare(_NO_CONTENTS.sub("", text).partition("\n")[0])
@@ -156,7 +161,7 @@ def _bare(said: str) -> str:
 
 def _fuller(short: str, text: str) -> str:
     """What Ansible printed, where that goes on after the message: a result of 2.19 may lack the second half."""
-    if error := _ERROR_LINE.search(text):
+    if error := ERROR_LINE.search(text):
         printed = _bare(text[error.end() :].partition("\n")[0])
         if short and printed.startswith(short.removesuffix(".")):
             return printed

@@ -32,6 +32,7 @@ _REQUEUE_FULL = "operator_sdk.util.requeue_after"
 _SET_FACT = frozenset({"set_fact", "ansible.builtin.set_fact", "ansible.legacy.set_fact"})
 _AT_TASK = frozenset({"playbook_on_task_start", "playbook_on_handler_task_start", "error"})
 """Events that say at which task the play is."""
+_WORDS = frozenset({"verbose", "error"})
 _OK = frozenset({"runner_on_ok", "runner_item_on_ok"})
 _TAIL_LINES = 20
 _TAIL_WIDTH = 1000
@@ -125,7 +126,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What is known so far: `task` is the event data of the last task, `recap` Ansible's last event."""
+    """What is known so far: `task` is the event data of the last task, `recap` Ansible's last event,
+    `error` the last error that Ansible printed outside of a result, with the lines after it.
+    """
 
     failures: tuple[Failure, ...] = ()
     recap: Event | None = None
@@ -133,6 +136,7 @@ class State:
     refused: tuple[Failure, ...] = ()
     task: Mapping[str, Any] = field(default_factory=dict, repr=False)
     tail: tuple[str, ...] = field(default=(), repr=False)
+    error: str = field(default="", repr=False)
     facts: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
@@ -143,7 +147,11 @@ def fold(state: State, event: Event) -> State:
     state = _noted(state, str(event.get("event")), data, text)
     if event.get("event") == "playbook_on_stats":
         state = replace(state, recap=event)
-    return replace(state, tail=_longer(state.tail, text)) if text else state
+    if not text:
+        return state
+    if event.get("event") in _WORDS and (state.error or cause.ERROR_LINE.match(text)):
+        state = replace(state, error=cause.with_error(state.error, text))
+    return replace(state, tail=_longer(state.tail, text))
 
 
 def _noted(state: State, kind: str, data: Mapping[str, Any], text: object) -> State:
@@ -222,7 +230,8 @@ def _last_words(state: State, ending: Ending, return_code: int, deadline: float 
     if cause.killed(return_code):
         why = f"Ansible was killed (exit code {return_code}), likely for want of memory"
         return (ended(why, state.task),)
-    if found := cause.of_output(_COLOUR.sub("", "\n".join(state.tail))):
+    if state.error:
+        found = cause.of_output(_COLOUR.sub("", state.error))
         place = ":".join(filter(None, (found.file, found.line)))
         return (ended(found.text, state.task, place=place),)
     last = next((line for line in reversed(state.tail) if line.strip()), "")

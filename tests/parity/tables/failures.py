@@ -156,7 +156,7 @@ FAILURES = (
         seen=lambda f: failure(f, "hidden"),
         expected=(
             "True",
-            "A task failed, and no_log hides its output (ansible.builtin.fail, roles/case/tasks/hidden.yml:1)",
+            "A task failed, and no_log hides its output (ansible.builtin.fail, roles/case/tasks/hidden.yml:2)",
         ),
         mended=True,
     ),
