@@ -142,21 +142,22 @@ class State:
 
 def fold(state: State, event: Event) -> State:
     """The state after one more event."""
-    data = event.get("event_data") or {}
-    text = event.get("stdout")
-    state = _noted(state, str(event.get("event")), data, text)
-    if event.get("event") == "playbook_on_stats":
-        state = replace(state, recap=event)
-    if not text:
-        return state
-    if event.get("event") in _WORDS and (state.error or cause.ERROR_LINE.match(text)):
-        state = replace(state, error=cause.with_error(state.error, text))
-    return replace(state, tail=_longer(state.tail, text))
+    kind, data, text = str(event.get("event")), event.get("event_data") or {}, event.get("stdout")
+    changes: dict[str, Any] = {}
+    if kind in _AT_TASK:
+        changes["task"] = data
+    elif kind == "playbook_on_stats":
+        changes["recap"] = event
+    else:
+        state = _noted(state, kind, data, text)
+    if text:
+        changes["tail"] = _longer(state.tail, text)
+        if kind in _WORDS and (state.error or cause.ERROR_LINE.match(text)):
+            changes["error"] = cause.with_error(state.error, text)
+    return replace(state, **changes) if changes else state
 
 
 def _noted(state: State, kind: str, data: Mapping[str, Any], text: object) -> State:
-    if kind in _AT_TASK:
-        return replace(state, task=data)
     result = data.get("res")
     if isinstance(result, Mapping) and "period" in result and _asks_to_requeue(kind, data):
         return _requeued(state, result["period"], data)
