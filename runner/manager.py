@@ -256,6 +256,7 @@ def defaults_of(settings: Settings, gvk: GroupVersionKind) -> Defaults:
         ansible_args=settings.ansible_args,
         engine=Engine(settings.executor),
         bounds=Bounds(settings.min_reconcile_period, settings.max_runner_artifacts_limit),
+        go_messages=settings.go_messages,
     )
 
 

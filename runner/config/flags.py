@@ -177,6 +177,7 @@ RUN_FLAGS = (
         "end a run that takes longer, as a failure that names its task; 0s: never",
         ours=True,
     ),
+    Flag("go-messages", boolean, False, "tell failures in the Go operator's words, to the letter", ours=True),
     Flag(
         "user-metrics-bind-address",
         str,

@@ -88,8 +88,9 @@ class Finalizer:
 class Watch:
     """One entry of watches.yaml. `reconcile_period` is in seconds; None leaves it to the flag, <0 means never.
 
-    `status` maps a field of the custom resource's status to a JMESPath expression over the run's result; `engine`
-    is None where the flag decides. `reconcile_on` maps a kind of dependents to a JMESPath expression over one.
+    `go_messages` asks for the Go operator's texts of failures, whatever the flag says. `status` maps a field of
+    the custom resource's status to a JMESPath expression over the run's result; `engine` is None where the flag
+    decides. `reconcile_on` maps a kind of dependents to a JMESPath expression over one.
     """
 
     gvk: GroupVersionKind
@@ -107,6 +108,7 @@ class Watch:
     snake_case: bool = True
     mark_unsafe: bool = False
     rescued_tasks_fail: bool = False
+    go_messages: bool = False
     status: Mapping[str, str] = field(default_factory=dict)
     engine: Engine | None = None
     references: tuple[Reference, ...] = ()
@@ -162,6 +164,7 @@ WATCH_FIELDS = (
         "dependents that make their owner run when what a JMESPath expression yields of them changes",
         ours=True,
     ),
+    WatchField("goMessages", "boolean", "the flag", "tell failures in the Go operator's words", ours=True),
     WatchField("status", "map of JMESPath", "{}", "status fields from what the run came to", ours=True),
     WatchField(
         "executor",

@@ -160,6 +160,7 @@ class _Reader:
             snake_case=fields.flag("snakeCaseParameters", default=True),
             mark_unsafe=fields.flag("markUnsafe", default=False),
             rescued_tasks_fail=fields.flag("rescuedTasksFail", default=False),
+            go_messages=fields.flag("goMessages", default=False),
             status=_status_map(fields),
             engine=_engine(fields),
             references=tuple(reference(item) for item in fields.items("references")),

@@ -27,6 +27,8 @@ _STARTS = frozenset({"playbook_on_task_start", "playbook_on_handler_task_start"}
 _FAILURES = frozenset({"runner_on_failed", "runner_on_unreachable"})
 _LONGEST_REFUSAL = 1024
 """Characters: an API server's message may quote the whole value."""
+_SHORT_REFUSAL = 500
+"""At least so many beside a failure: an Event carries both."""
 log = structlog.get_logger(__name__)
 
 
@@ -125,13 +127,14 @@ def place(task: Mapping[str, Any], content: Content) -> str:
 class Attempt:
     """One reconcile under way. `generation` is the one it acts on, whatever the object's is by its end.
 
-    `body` is the object as it was read last before the run.
+    `body` is the object as it was read last before the run; `go_messages` asks for the Go operator's texts.
     """
 
     request: Request
     watch: Watch
     stopwatch: Stopwatch
     now: Callable[[], datetime]
+    go_messages: bool = False
     generation: int = 0
     body: Json | None = None
     outcome: Outcome | None = None
@@ -166,7 +169,7 @@ class Closing:
     async def _finish(self, attempt: Attempt, outcome: Outcome, body: Json, step: Perform) -> Result:
         if outcome.ending is Ending.CANCELLED:
             return await self.interrupt(attempt)
-        failure = status.failure_message(outcome)
+        failure = status.failure_message(outcome, go_messages=attempt.go_messages)
         if failure is not None:
             return await self._failed(attempt, outcome, body, failure)
         again = _asked_again(outcome)
@@ -189,13 +192,15 @@ class Closing:
 
     async def unwritten(self, attempt: Attempt, body: Json, error: ApiError) -> Result:
         """The API server refused for good what was to be written: say so, without what it found fault with."""
-        refusal = f"The API server refused what was to be written: {error}"[:_LONGEST_REFUSAL]
+        refusal = f"The API server refused what was to be written: {error}"
         log.warning("a write was refused", key=str(attempt.key), error=str(error))
         outcome, moment = attempt.outcome, attempt.moment
         if outcome is None:
-            return await self.refuse(attempt, body, refusal)
-        told = filter(None, (status.failure_message(outcome), refusal))
-        message = "\n".join(told)[-status.LONGEST_MESSAGE :]
+            return await self.refuse(attempt, body, refusal[:_LONGEST_REFUSAL])
+        failure = status.failure_message(outcome, go_messages=attempt.go_messages) or ""
+        room = status.LONGEST_MESSAGE if attempt.go_messages else _LONGEST_REFUSAL
+        refusal = refusal[: max(_SHORT_REFUSAL, room - len(failure) - 1)]
+        message = "\n".join(filter(None, (failure[: room - len(refusal) - 1], refusal)))
         fields, _ = mapped(attempt.watch.status, outcome)
         for kept in (without(fields, error.fields), ()):
             if await self._accepted(attempt, body, _failure(moment, message, outcome, kept)):

@@ -33,12 +33,6 @@ def message(seconds: float, run: UnderWay) -> str:
     return f"{PROGRESS}{_spoken(seconds)}, since {since}: {current(run.task, run.content)}"
 
 
-def overdue(limit: float | None, run: UnderWay) -> str:
-    """Why a run was ended, and where it was."""
-    ended = f"The run was ended because it took longer than {_spoken(limit or 0.0)} (--run-deadline)"
-    return f"{ended}: {current(run.task, run.content)}"
-
-
 def current(task: Mapping[str, Any], content: Content) -> str:
     """The task that has started last: its name and its file:line."""
     name = " ".join(str(task.get("task") or task.get("name") or "").split())

@@ -16,7 +16,7 @@ from runner.config.watches import Watch
 from runner.control import status
 from runner.control.attempt import Attempt, Closing, Result, Stages, Stopwatch, UnderWay, Verdict
 from runner.control.plan import AddFinalizer, Defaults, Occasion, Perform, Plan, Refuse, Skip, plan
-from runner.control.progress import EVERY, Progress, overdue
+from runner.control.progress import EVERY, Progress
 from runner.control.publish import INVALID, UNUSABLE, Announcer, Writer
 from runner.control.related import RelatedObjects
 from runner.control.request import Request
@@ -102,7 +102,9 @@ class Reconciler:
     async def reconcile(self, request: Request) -> Result:
         """Raises nothing but CancelledError, and that only after the final status was written."""
         stopwatch = Stopwatch(self._clock.now, request.waited)
-        attempt = Attempt(request, self._watches[request.key.gvk], stopwatch, self._now)
+        watch = self._watches[request.key.gvk]
+        go_messages = watch.go_messages or self._defaults(request.key.gvk).go_messages
+        attempt = Attempt(request, watch, stopwatch, self._now, go_messages)
         try:
             result = await self._unless_gone(attempt)
         except asyncio.CancelledError:
@@ -240,8 +242,6 @@ class Reconciler:
             attempt.stopwatch.lap("prepare")
             with self._under_way(attempt, body, step) as under_way:
                 outcome = await self._executor.run(run, under_way.note)
-            if outcome.ending is Ending.DEADLINE:
-                outcome = replace(outcome, overdue=overdue(run.deadline, under_way))
             children: tuple[Body, ...] = grant.children
             if self.related is not None and children:
                 children = await self.related.seen(key, attempt.watch, children)

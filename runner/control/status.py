@@ -30,6 +30,8 @@ _DEEPEST = LEVELS // 2
 Status = dict[str, Any]
 LONGEST_MESSAGE = 32768
 """What metav1.Condition allows in a message, in characters."""
+LONGEST_TOLD = 1000
+"""Characters of all failures of a run together, but for the count of those left out."""
 INTERRUPTED = "Interrupted"
 STARTED = "Running reconciliation"
 PROGRESS = "Running for "
@@ -253,13 +255,15 @@ def interrupted(body: Body, moment: Moment) -> Status:
     return {**status, "conditions": conditions}
 
 
-def failure_message(outcome: Outcome) -> str | None:
-    """Why a run counts as failed; None if it does not."""
+def failure_message(outcome: Outcome, *, go_messages: bool = False) -> str | None:
+    """Why a run counts as failed; None if it does not. `go_messages` asks for the Go operator's texts."""
     if outcome.succeeded:
         return None
+    if not go_messages and outcome.failures:
+        return together([failure.told for failure in outcome.failures])
     messages = outcome.messages
     if outcome.ending is Ending.DEADLINE:
-        messages += (outcome.overdue or "The run was stopped because it took longer than its deadline",)
+        messages += ("The run was stopped because it took longer than its deadline",)
     elif outcome.unreachable and not messages:
         messages = ("A host was unreachable",)
     if messages:
@@ -267,6 +271,18 @@ def failure_message(outcome: Outcome) -> str | None:
     return f"Ansible ended without a recap, exit code {outcome.return_code}\n{outcome.tail}".rstrip()[
         -LONGEST_MESSAGE:
     ]
+
+
+def together(told: Sequence[str]) -> str:
+    """A line each, the same only once, and no more of them than an Event can carry."""
+    lines = list(dict.fromkeys(told))
+    kept = lines[:1]
+    for line in lines[1:]:
+        if len("\n".join((*kept, line))) > LONGEST_TOLD:
+            break
+        kept.append(line)
+    left = len(lines) - len(kept)
+    return "\n".join((*kept, f"... and {left} more") if left else kept)
 
 
 def failing_with(body: Body) -> str | None:

@@ -14,12 +14,12 @@ import pytest
 from runner.config.watches import Content, Watch
 from runner.control.attempt import Result, UnderWay, Verdict, place
 from runner.control.plan import Defaults
-from runner.control.progress import EVERY, message, overdue
+from runner.control.progress import EVERY, message
 from runner.control.reconciler import Reconciler
 from runner.control.request import Request, Trigger
 from runner.control.status import Moment, failed, find, running, running_still, succeeded
 from runner.errors import UnreachableError
-from runner.execute.run import Ending, Outcome, Run, Sink
+from runner.execute.run import Outcome, Run, Sink
 from runner.objects import GroupVersionKind, ObjectKey
 from tests.fixtures.fake_executor import FakeExecutor
 from tests.fixtures.fake_objects import Json
@@ -82,13 +82,6 @@ def test_the_name_of_a_task_is_bounded() -> None:
 )
 def test_a_task_is_found_from_where_its_content_is(path: str | None, content: Content, expected: str) -> None:
     assert place({"task_path": path}, content) == expected
-
-
-def test_a_deadline_is_told_with_its_limit_and_the_task() -> None:
-    assert overdue(90.0, run(TASK)) == (
-        "The run was ended because it took longer than 90 s (--run-deadline): "
-        'task "Wait for the Deployment" (roles/website/tasks/main.yml:12)'
-    )
 
 
 def test_the_tasks_that_failed_are_noted_but_not_those_that_may_fail() -> None:
@@ -320,21 +313,3 @@ class Failing(FakeExecutor):
     async def run(self, run: Run, sink: Sink = lambda _run, _event: None) -> Outcome:
         sink(run, failure())
         return FAILURE
-
-
-async def test_a_run_that_its_deadline_ended_says_which_and_where() -> None:
-    slow = Slow()
-    slow.reconciler._defaults = lambda _gvk: Defaults(deadline=1.5)
-    slow.executor = Overdue()
-    slow.reconciler._executor = slow.executor
-    await slow.reconcile()
-    assert slow.conditions["Failure"]["message"] == (
-        "The run was ended because it took longer than 1.5 s (--run-deadline): "
-        'task "Wait" (/roles/apple/tasks/main.yml:4)'
-    )
-
-
-class Overdue(FakeExecutor):
-    async def run(self, run: Run, sink: Sink = lambda _run, _event: None) -> Outcome:
-        sink(run, started("Wait"))
-        return Outcome(Ending.DEADLINE, 254, None)
