@@ -193,7 +193,7 @@ def _run(parsed: argparse.Namespace) -> int:
         _log().warning(notice)
     watches, notes = load_watches(settings.watches_file, Path.cwd(), settings.environment)
     for note in notes:
-        _log().warning(note)
+        _log().warning(str(note), file=note.file, line=note.line, field=note.field, said=str(note))
     return asyncio.run(run_operator(settings, {watch.gvk: watch for watch in watches}))
 
 

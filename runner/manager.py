@@ -7,12 +7,14 @@ import os
 import signal
 from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import structlog
 
 from runner.config.settings import Settings
 from runner.config.watches import Engine, Watch, uses_children
+from runner.control.narrator import Narrator
 from runner.control.plan import Bounds, Defaults
 from runner.control.queue import WorkQueue
 from runner.control.reconciler import Reconciler
@@ -21,7 +23,8 @@ from runner.control.worker import Report, Workers
 from runner.errors import RunError
 from runner.execute.console import Console, LogEvents, log_events
 from runner.execute.executor import Executor
-from runner.execute.rundir import private_root
+from runner.execute.run import Run
+from runner.execute.rundir import RunDirectory, private_root
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery, ObjectsApi
 from runner.kube.leader import Reactions, exit_within, leadership
@@ -74,7 +77,13 @@ class _Parts:
         self._settings = settings
         self._watches = watches
         self._metrics = Metrics(watches)
-        self._report = Report(self._metrics)
+        runs = private_root(settings.runner_dir).absolute()
+
+        def output(run: Run) -> Path:
+            return RunDirectory.of(runs, run.key).artifacts / run.ident / "stdout"
+
+        self._narrator = Narrator(output, Path.cwd()) if settings.log_encoder == "console" else None
+        self._report = Report(self._metrics, self._narrator, output)
         self._client = client
         self._discovery = Discovery(client)
         self._recorder = Recorder(client)
@@ -99,10 +108,8 @@ class _Parts:
             own_write=self.proxy.own_write,
             settle=self.proxy.settle,
         )
-        self.executor = Executor(
-            private_root(settings.runner_dir), settings.environment, console=_console(settings, watches)
-        )
-        self.workers = Workers(self._queue, self._reconciler().reconcile, total)
+        self.executor = Executor(runs, settings.environment, console=_console(settings, watches))
+        self.workers = Workers(self._queue, self._reconciler().reconcile, total, self._report.followed)
         self.leadership = leadership(settings, client, fence, self._reactions())
 
     @classmethod
@@ -174,6 +181,8 @@ class _Parts:
             recorder=self._recorder,
             grant=self.proxy.grant,
             on_finished=self._report.finished,
+            on_started=self._report.started,
+            sink=self._narrator or (lambda _run, _event: None),
             defaults=self._defaults,
         )
 
@@ -221,7 +230,12 @@ def _console(settings: Settings, watches: Watches) -> Console:
     for gvk in watches if level is None else ():
         message = "--ansible-log-events is none of tasks, everything, nothing; using tasks"
         log.error(message, gvk=str(gvk), value=settings.ansible_log_events)
-    return Console(level or LogEvents.TASKS, verbosity=settings.console_verbosity, debug=settings.debug_logs)
+    return Console(
+        level or LogEvents.TASKS,
+        verbosity=settings.console_verbosity,
+        debug=settings.debug_logs,
+        terminal=settings.log_encoder == "console",
+    )
 
 
 @contextmanager

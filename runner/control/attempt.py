@@ -9,14 +9,14 @@ from enum import StrEnum
 
 import structlog
 
-from runner.config.watches import Watch
+from runner.config.watches import Content, Watch
 from runner.control import status
 from runner.control.plan import Perform
 from runner.control.publish import FAILED, INVALID, UNMAPPED, Announcer, Decide, Writer
 from runner.control.request import Request, Trigger
 from runner.control.status import Fields, Moment, mapped, without
 from runner.errors import ApiError, NestedError, NotFoundError
-from runner.execute.run import Ending, Outcome
+from runner.execute.run import Ending, Outcome, Run
 from runner.kube.discovery import ObjectsApi
 from runner.objects import Body, Json, ObjectKey
 
@@ -61,6 +61,11 @@ class Stages:
     ansible: float = 0.0
     status: float = 0.0
 
+    @property
+    def seconds(self) -> float:
+        """How long the reconcile took, once it was its turn."""
+        return self.get + self.prepare + self.ansible + self.status
+
 
 class Stopwatch:
     """Adds the time since the last lap to the stage that just ended."""
@@ -76,6 +81,7 @@ class Stopwatch:
         self._last = now
 
     def stages(self) -> Stages:
+        """Where the time went so far."""
         return Stages(**self._stages)
 
 
@@ -83,7 +89,7 @@ class Stopwatch:
 class Attempt:
     """One reconcile under way. `generation` is the one it acts on, whatever the object's is by its end.
 
-    `body` is the object as it was read last before the run.
+    `body` is the object as it was read last before the run; `failure` says why it failed, if it did.
     """
 
     request: Request
@@ -92,11 +98,18 @@ class Attempt:
     now: Callable[[], datetime]
     generation: int = 0
     body: Json | None = None
+    run: Run | None = None
     outcome: Outcome | None = None
+    failure: str = ""
 
     @property
     def key(self) -> ObjectKey:
         return self.request.key
+
+    @property
+    def content(self) -> Content:
+        """What is run; a finalizer may have its own."""
+        return self.run.content if self.run else self.watch.content
 
     @property
     def moment(self) -> Moment:
@@ -133,7 +146,6 @@ class Closing:
 
     async def refuse(self, attempt: Attempt, body: Json, message: str, reason: str = FAILED) -> Result:
         """Nothing was run, and `message` says why."""
-        log.warning("nothing was run", key=str(attempt.key), error=message)
         moment = attempt.moment
         await self._accepted(attempt, body, lambda current: status.refused(current, moment, message))
         return self._failing(attempt, body, message, reason)
@@ -147,7 +159,7 @@ class Closing:
     async def unwritten(self, attempt: Attempt, body: Json, error: ApiError) -> Result:
         """The API server refused for good what was to be written: say so, without what it found fault with."""
         refusal = f"The API server refused what was to be written: {error}"[:_LONGEST_REFUSAL]
-        log.warning("a write was refused", key=str(attempt.key), error=str(error))
+        log.debug("a write was refused", key=str(attempt.key), error=str(error))
         outcome, moment = attempt.outcome, attempt.moment
         if outcome is None:
             return await self.refuse(attempt, body, refusal)
@@ -192,6 +204,7 @@ class Closing:
         return Result(Verdict.SUCCEEDED, step.period, Trigger.PERIOD, attempt.generation)
 
     def _failing(self, attempt: Attempt, body: Json, message: str, reason: str) -> Result:
+        attempt.failure = message
         self._announcer.failed(attempt.key, _uid(body), message, status.failing_with(body), reason)
         return Result(Verdict.FAILED, generation=attempt.generation)
 

@@ -14,7 +14,7 @@ import structlog
 
 from runner.config.watches import Watch
 from runner.control import status
-from runner.control.attempt import Attempt, Closing, Result, Stages, Stopwatch, Verdict
+from runner.control.attempt import Attempt, Closing, Result, Stopwatch, Verdict
 from runner.control.plan import AddFinalizer, Defaults, Occasion, Perform, Plan, Refuse, Skip, plan
 from runner.control.publish import INVALID, Announcer, Writer
 from runner.control.request import Request
@@ -31,7 +31,7 @@ from runner.errors import (
     StaleError,
 )
 from runner.execute.executor import Executor
-from runner.execute.run import Ending, Outcome, Run
+from runner.execute.run import Ending, Outcome, Run, Sink
 from runner.execute.variables import ExtraVars, extra_vars
 from runner.kube.clock import REAL, Clock
 from runner.kube.discovery import ObjectsApi
@@ -45,8 +45,8 @@ TRIES = 5
 LAST_WORDS = 5.0
 """Seconds that a cancelled reconcile gets to write its final status."""
 
-OnFinished = Callable[[ObjectKey, Watch, Stages, Outcome | None, Verdict], None]
-"""Told of every reconcile that ended; the outcome is None where nothing was run."""
+OnFinished = Callable[[Attempt, Result], None]
+"""Told of every reconcile that ended; its outcome is None where nothing was run."""
 
 log = structlog.get_logger(__name__)
 
@@ -63,15 +63,22 @@ class Reconciler:
         recorder: Recorder,
         grant: Callable[[Owner], AbstractContextManager[Grant]],
         on_finished: OnFinished,
+        on_started: Callable[[Attempt], None] = lambda _attempt: None,
+        sink: Sink = lambda _run, _event: None,
         defaults: Callable[[GroupVersionKind], Defaults] = lambda _gvk: Defaults(),
         clock: Clock = REAL,
     ) -> None:
-        """Entering what `grant` returns lets a run pass the API proxy; leaving it revokes that."""
+        """Entering what `grant` returns lets a run pass the API proxy; leaving it revokes that.
+
+        `on_started` is told of every run before it starts, `sink` of its events.
+        """
         self._watches = watches
         self._objects = objects
         self._executor = executor
         self._grant = grant
         self._on_finished = on_finished
+        self._on_started = on_started
+        self._sink = sink
         self._defaults = defaults
         self._clock = clock
         self._writer = Writer(objects, clock.sleep)
@@ -88,12 +95,13 @@ class Reconciler:
             self._report(attempt, Result(Verdict.CANCELLED))
             raise
         except OperatorError as error:
-            log.warning("reconcile failed", key=str(request.key), error=str(error))
+            attempt.failure = str(error)
             # Without a run, trying again costs one request, and whoever may mend it need not touch the object.
             transient = isinstance(error, KubeError) and (error.transient or attempt.outcome is None)
             result = Result(Verdict.FAILED, generation=attempt.generation, transient=transient)
-        except Exception:
+        except Exception as error:
             log.exception("reconcile failed unexpectedly", key=str(request.key))
+            attempt.failure = f"{type(error).__name__}: {error}"
             result = Result(Verdict.FAILED, generation=attempt.generation)
         self._report(attempt, result)
         return result
@@ -170,7 +178,9 @@ class Reconciler:
 
     def _plan(self, attempt: Attempt, body: Body) -> Plan:
         occasion = Occasion(self._now(), attempt.request.triggers, self._clock.uniform(-1.0, 1.0))
-        return plan(body, attempt.watch, self._defaults(attempt.key.gvk), occasion)
+        step = plan(body, attempt.watch, self._defaults(attempt.key.gvk), occasion)
+        log.debug("Decided", key=str(attempt.key), triggers=sorted(attempt.request.triggers), step=step)
+        return step
 
     async def _say_running(self, attempt: Attempt, body: Json) -> Json:
         moment = attempt.moment
@@ -207,9 +217,10 @@ class Reconciler:
         variables = extra_vars(body, attempt.watch, finalizing=step.finalizing)
         self._announcer.warned(key, uid, step.warnings + variables.warnings)
         with self._grant(Owner(key.gvk, key.namespace, key.name, uid)) as grant:
-            run = self._make_run(attempt, uid, step, variables, grant.kubeconfig)
+            attempt.run = self._make_run(attempt, uid, step, variables, grant.kubeconfig)
+            self._on_started(attempt)
             attempt.stopwatch.lap("prepare")
-            outcome = await self._executor.run(run)
+            outcome = await self._executor.run(attempt.run, self._sink)
             return replace(outcome, children=grant.children)
 
     def _make_run(self, attempt: Attempt, uid: str, step: Perform, variables: ExtraVars, kubeconfig: str) -> Run:
@@ -241,8 +252,7 @@ class Reconciler:
             log.exception("the final status could not be written", key=str(attempt.key))
 
     def _report(self, attempt: Attempt, result: Result) -> None:
-        stages = attempt.stopwatch.stages()
         try:
-            self._on_finished(attempt.key, attempt.watch, stages, attempt.outcome, result.verdict)
+            self._on_finished(attempt, result)
         except Exception:
             log.exception("a reconcile could not be reported", key=str(attempt.key))

@@ -263,6 +263,7 @@ class Watching:
 
     def _enqueue(self, enqueue: Enqueue | None) -> None:
         if enqueue is not None:
+            log.debug("Enqueued", key=str(enqueue.key), trigger=str(enqueue.trigger))
             self._queue.add(enqueue.key, enqueue.trigger)
 
 

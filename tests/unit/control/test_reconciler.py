@@ -88,7 +88,9 @@ class Scene:
             executor=self.executor,
             recorder=self.recorder,
             grant=self.grant,
-            on_finished=lambda _key, _watch, *rest: self.finished.append(rest),
+            on_finished=lambda attempt, result: self.finished.append(
+                (attempt.stopwatch.stages(), attempt.outcome, result.verdict)
+            ),
             defaults=lambda _gvk: defaults or Defaults(),
             clock=Clock(
                 wall=lambda: self.now.timestamp(), uniform=lambda low, high: (low + high) / 2, sleep=self.sleep
