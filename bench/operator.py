@@ -104,6 +104,10 @@ class OperatorProcess:
             if not message or record.get("msg") == message:
                 yield record
 
+    def printed(self) -> str:
+        """All that it wrote, to stdout and stderr."""
+        return self._output.read_text(errors="replace") + self.log.read_text(errors="replace")
+
     def cpu_seconds(self) -> float:
         """CPU the operator process itself has used, without the runs."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
