@@ -6,12 +6,13 @@ import asyncio
 import os
 import signal
 from collections.abc import Coroutine, Iterator, Mapping
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import structlog
 
+from runner import announce
 from runner.config.settings import Settings
 from runner.config.watches import Engine, Watch, uses_children
 from runner.control.narrator import Narrator
@@ -59,14 +60,16 @@ async def run_operator(settings: Settings, watches: Watches) -> int:
         stack.enter_context(stopped_by_signals(stopping))
         parts = await _Parts.build(stack, settings, watches)
         leadership = parts.leadership
+        parts.introduce()
         await parts.listen(stack)
         await either(stopping.wait(), leadership.won())
         if not stopping.is_set():
             parts.work(stack)
             await either(stopping.wait(), leadership.lost(), parts.serve())
-        log.info("Stopping", grace_seconds=settings.graceful_shutdown_timeout)
+        announce.stopping(parts.workers.busy(), settings.graceful_shutdown_timeout)
         in_time = await parts.workers.stop(settings.graceful_shutdown_timeout)
-    log.info("Stopped", runs_cut_short=not in_time, leadership_lost=leadership.is_lost)
+    said = "Stopped" if in_time else "Stopped; runs were cut short"
+    log.info("Stopped", runs_cut_short=not in_time, leadership_lost=leadership.is_lost, said=said)
     return 0 if in_time and not leadership.is_lost else 1
 
 
@@ -148,6 +151,11 @@ class _Parts:
         for part in parts:
             stack.push_async_callback(part.stop)
             await part.start()
+        announce.listening(zip(("probes", "metrics", "user_metrics", "proxy"), parts, strict=True))
+
+    def introduce(self) -> None:
+        """Say which cluster this is, and what is to be done there."""
+        announce.introduce(self._client.identity, self._settings, self._watches, Path.cwd())
 
     def work(self, stack: AsyncExitStack) -> None:
         """Begin to watch and to reconcile: for whoever leads."""
@@ -155,6 +163,8 @@ class _Parts:
         stack.push_async_callback(ended, recording)
         warming_up = asyncio.create_task(self._warm_up(), name="warm-up")
         stack.push_async_callback(ended, warming_up)
+        reminding = asyncio.create_task(announce.remind(self._watching.resource_reflectors), name="reminder")
+        stack.push_async_callback(ended, reminding)
         stack.push_async_callback(self._watching.stop)
         for gvk, watch in self._watches.items():
             self._metrics.workers(gvk, active=0, most=self._settings.workers(gvk))
@@ -164,7 +174,7 @@ class _Parts:
     async def serve(self) -> None:
         """Say when all is watched, and then keep the gauges true, for ever."""
         await self._watching.has_synced()
-        log.info("Ready", kinds=len(self._watches), proxy_port=self.proxy.port)
+        announce.ready(len(self._watches), self._trouble())
         while True:
             for gvk, depth in self._queue.depths().items():
                 self._metrics.queue_depth(gvk, depth.due)
@@ -220,9 +230,8 @@ class _Parts:
             self._watching.dependents((kind, place), owner_watch)
 
     def _trouble(self) -> str:
-        """What keeps the operator from being ready; a forbidden kind does not, the others are served."""
-        unready = self._watching.unready()
-        return f"not watching {', '.join(map(str, unready))}" if unready else ""
+        """What keeps the operator from being ready; the other kinds are served."""
+        return announce.unready(self._watching.resource_reflectors())
 
 
 def _console(settings: Settings, watches: Watches) -> Console:
@@ -252,7 +261,8 @@ def stopped_by_signals(stopping: asyncio.Event) -> Iterator[None]:
         if asked:
             os._exit(1)
         asked = True
-        loop.call_soon_threadsafe(stopping.set)
+        with suppress(RuntimeError):  # the loop is closed: it ends anyhow
+            loop.call_soon_threadsafe(stopping.set)
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, on_signal)  # not the loop's: it hears of two that come together but once

@@ -217,10 +217,9 @@ class Watching:
         if before is None:
             log.info("Watching dependents", gvk=str(place[0]), owner=str(owner_watch.owner), namespace=place[1])
 
-    def unready(self) -> list[GroupVersionKind]:
-        """The custom resource kinds that are absent, or that nobody has been able to list so far."""
-        entries = self._watched.items()
-        return [gvk for (gvk, _), entry in entries if entry.watch is not None and not entry.reflector.ready]
+    def resource_reflectors(self) -> list[Reflector]:
+        """Those that watch custom resources; one that is not `ready` keeps the operator from being it."""
+        return [entry.reflector for entry in self._watched.values() if entry.watch is not None]
 
     def restarts(self) -> Iterator[tuple[Place, int]]:
         """How often each watch had to begin anew."""
@@ -229,8 +228,7 @@ class Watching:
 
     async def has_synced(self) -> None:
         """Return once every custom resource kind is listed, or known to be absent or forbidden."""
-        waiting = [entry.reflector for entry in self._watched.values() if entry.watch is not None]
-        await asyncio.gather(*(reflector.known.wait() for reflector in waiting))
+        await asyncio.gather(*(reflector.known.wait() for reflector in self.resource_reflectors()))
 
     async def stop(self) -> None:
         ticking = [*(entry.ticking for entry in self._watched.values()), *self._settling]

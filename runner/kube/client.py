@@ -28,12 +28,8 @@ LONGEST_RETRY_AFTER = 10.0
 CONNECT_SECONDS = 10.0
 REQUEST_SECONDS = 60.0
 NO_ANSWER = (aiohttp.ClientError, OSError, TimeoutError)
-
-
 Json = Any
 """What JSON decodes to."""
-
-
 CLOSING = 1.0
 """Seconds that open connections get to end in good order when the client is closed."""
 
@@ -117,6 +113,11 @@ class Client:
     def base_url(self) -> str:
         """The server's address without a slash at the end."""
         return str(self._base).rstrip("/")
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """For people: `server`, `context` and `user`."""
+        return {"server": self.base_url, **self._connection.who}
 
     async def auth_headers(self) -> dict[str, str]:
         """The header that logs in, if any; secret. A token that rotates is read again when it is due."""
