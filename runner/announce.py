@@ -61,8 +61,8 @@ def trouble(kinds: Iterable[Waiting], seconds: float) -> str:
     reasons: dict[str, list[str]] = {}
     for one in kinds:
         why = one.why
-        if one.phase is Phase.STARTING:
-            why = "nothing has come from the API server yet" if seconds > PATIENCE else ""
+        if one.phase is Phase.STARTING and seconds > PATIENCE:
+            why = "nothing has come from the API server yet"
         elif one.phase in (Phase.ABSENT, Phase.FORBIDDEN) and seconds < REMINDER:
             why = ""  # the reflector has just said it
         if why:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures.operators import Project
+from tests.fixtures.terminal import Terminal
 
 
 def ansible_operator(directory: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -27,9 +28,10 @@ def ansible_operator(directory: Path, *arguments: str, **environment: str) -> su
 
 
 def complaint(ended: subprocess.CompletedProcess[str]) -> str:
-    """What the one record of a failed `run` says."""
-    (record,) = map(json.loads, ended.stderr.splitlines())
+    """What the last record of a failed `run` says, the only one that is an error."""
+    *others, record = map(json.loads, ended.stderr.splitlines())
     assert (ended.returncode, record["level"]) == (1, "error")
+    assert "error" not in {other["level"] for other in others}
     return str(record["msg"])
 
 
@@ -83,6 +85,18 @@ def unreachable_cluster(project: Project) -> str:
         " clusters: [{name: k, cluster: {server: 'http://127.0.0.1:1'}}], users: [{name: u, user: {}}]}"
     )
     return str(config)
+
+
+def test_an_api_server_that_is_away_is_said_with_what_to_do(project: Project, tmp_path: Path) -> None:
+    config = Path(unreachable_cluster(project))
+    project.role("empty", "[]")
+    (project / "watches.yaml").unlink()
+    for kind in ("Thing", "Gadget"):
+        project.watch("empty", kind=kind)
+    with Terminal(project.path, config, tmp_path) as terminal:
+        terminal.wait("is the API server running, and is this its address?")
+        assert terminal.lines("API server http://127.0.0.1:1 (context c, user u)")
+        assert terminal.lines("Thing (test.example.com/v1) runs the role roles/empty")
 
 
 def test_leader_election_without_an_id_is_an_error(project: Project) -> None:

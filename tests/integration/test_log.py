@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
 from bench.observer import wait_for
 from runner.dev.controlplane import ControlPlane
 from tests.fixtures.operators import Operate, Project, Things
+from tests.fixtures.terminal import Terminal
 
 pytestmark = pytest.mark.cluster
 
@@ -77,53 +73,14 @@ def test_every_line_that_the_process_writes_is_json(
     assert "no such luck" in Path(failed[0]["output"]).read_text()
 
 
-class Terminal:
-    """An operator with a terminal for its stdout and stderr."""
-
-    def __init__(self, project: Path, kubeconfig: Path, namespace: str, work: Path) -> None:
-        ours, theirs = pty.openpty()
-        ports = [f"--{name}=0" for name in ("proxy-port", "metrics-bind-address", "health-probe-bind-address")]
-        self.process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "runner", "run", *ports),
-                *("--user-metrics-bind-address=0", f"--runner-dir={work}/runner"),
-            ],
-            cwd=project,
-            env={**os.environ, "KUBECONFIG": str(kubeconfig), "WATCH_NAMESPACE": namespace, "NO_COLOR": "1"},
-            stdin=subprocess.DEVNULL,
-            stdout=theirs,
-            stderr=theirs,
-        )
-        os.close(theirs)
-        self._text = ""
-        self._ours = ours
-        Thread(target=self._read, daemon=True).start()
-
-    def _read(self) -> None:
-        while True:
-            try:
-                chunk = os.read(self._ours, 65536)
-            except OSError:  # nobody has the other end any more
-                return
-            self._text += chunk.decode(errors="replace")
-
-    def lines(self, part: str = "") -> list[str]:
-        return [line for line in self._text.splitlines() if part in line]
-
-    def wait(self, part: str, number: int = 1) -> None:
-        wait_for(f"the terminal to show {part!r}", lambda: len(self.lines(part)) >= number, seconds=60)
-
-
 @pytest.fixture
 def terminal(
     project: Project, control_plane: ControlPlane, namespace: str, things: Things, tmp_path: Path
 ) -> Iterator[Terminal]:
     project.role("six", SIX)
     project.watch("six")
-    opened = Terminal(project.path, control_plane.kubeconfig, namespace, tmp_path)
-    yield opened
-    opened.process.kill()
-    opened.process.wait()
+    with Terminal(project.path, control_plane.kubeconfig, tmp_path, WATCH_NAMESPACE=namespace) as opened:
+        yield opened
 
 
 def test_a_reconcile_of_six_tasks_is_at_most_nine_lines_on_a_terminal(terminal: Terminal, things: Things) -> None:
