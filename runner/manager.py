@@ -85,7 +85,9 @@ class _Parts:
         def output(run: Run) -> Path:
             return RunDirectory.of(runs, run.key).artifacts / run.ident / "stdout"
 
-        self._narrator = Narrator(output, Path.cwd()) if settings.log_encoder == "console" else None
+        tasks = log_events(settings.ansible_log_events) is not LogEvents.NOTHING
+        people = settings.log_encoder == "console"
+        self._narrator = Narrator(output, Path.cwd(), tasks=tasks) if people else None
         self._report = Report(self._metrics, self._narrator, output)
         self._client = client
         self._discovery = Discovery(client)

@@ -18,7 +18,7 @@ VARIABLES = {
     "MAX_CONCURRENT_RECONCILES_<KIND>_<GROUP>": "runs of this kind at a time; upper case, dots as underscores",
     "WORKER_<KIND>_<GROUP>": "the same, where the one above is not set; deprecated",
     "ANSIBLE_VERBOSITY_<KIND>_<GROUP>": "verbosity of ansible-playbook for this kind, 0 to 7",
-    "ANSIBLE_VERBOSITY": "above 0: the console shows what tasks print as it is",
+    "ANSIBLE_VERBOSITY": "above 0: the log shows what tasks print as it is",
     "ANSIBLE_ROLES_PATH": "where roles are looked for; a watch's role goes before it in a run",
     "ANSIBLE_COLLECTIONS_PATH": "where collections are looked for",
     "ANSIBLE_INVENTORY": "inventory file or directory, copied for each run in place of the generated one",

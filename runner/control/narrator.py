@@ -127,12 +127,21 @@ class _Telling:
 
 
 class Narrator:
-    """Says it. `output` is where a run's whole output is kept, `root` the directory that people work in."""
+    """Says it; of single tasks only if `tasks`.
+
+    `output` is where a run's whole output is kept, `root` the directory that people work in.
+    """
 
     def __init__(
-        self, output: Callable[[Run], Path], root: Path, seconds: Callable[[], float] = time.monotonic
+        self,
+        output: Callable[[Run], Path],
+        root: Path,
+        seconds: Callable[[], float] = time.monotonic,
+        *,
+        tasks: bool = True,
     ) -> None:
         self._output = output
+        self._tasks = tasks
         self._root = root
         self._seconds = seconds
         self._runs: dict[str, _Telling] = {}
@@ -156,7 +165,8 @@ class Narrator:
             return
         if event.get("event") in _FAILURES and not (event.get("event_data") or {}).get("ignore_errors"):
             telling.failed = _task(event, self._root)
-        self._tell(telling, f"{run.key}: {line}")
+        if self._tasks:
+            self._tell(telling, f"{run.key}: {line}")
 
     def finished(self, attempt: Attempt, result: Result) -> None:
         """A reconcile has ended; of one that failed is told when it is known what follows."""

@@ -33,9 +33,9 @@ class Stopped(Stopwatch):
 class Terminal:
     """A narrator, and the lines that it has said."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, tasks: bool = True) -> None:
         self.now = 0.0
-        self.narrator = Narrator(lambda run: Path("/runs", run.ident), ROOT, lambda: self.now)
+        self.narrator = Narrator(lambda run: Path("/runs", run.ident), ROOT, lambda: self.now, tasks=tasks)
         self.logs: list[Any] = []
         self._ident = 0
 
@@ -107,6 +107,12 @@ def test_a_failure_is_told_once_with_its_cause_its_place_and_where_the_whole_out
         "next try in 40 s, whole output: /runs/1",
     ]
     assert terminal.logs[-1]["log_level"] == "error"
+
+
+def test_whoever_wants_nothing_of_tasks_still_reads_how_runs_go_and_where_they_fail() -> None:
+    start, end = Terminal(tasks=False).fails()
+    assert "running roles/website" in start
+    assert "no such image (Pull, roles/website/tasks/main.yml:5)" in end
 
 
 def test_its_repetitions_are_one_line_each(terminal: Terminal) -> None:
