@@ -256,15 +256,15 @@ class Reflector:
             self.known.set()
         if phase is self.phase:
             return
+        what = f"{self.gvk.kind} in {self.namespace}" if self.namespace else self.gvk.kind
         if phase is Phase.WATCHING:
             self.why = ""
-            place = f" in {self.namespace}" if self.namespace else ""
-            said = f"Watching {self.gvk.kind}{place}: {len(self.store)} there"
+            said = f"Watching {what}: {len(self.store)} there"
             self._log.info("watching", objects=len(self.store), said=said)
         elif quietly:
             self._log.debug(_SAYING[phase], **why)
         else:
-            self._log.warning(_SAYING[phase], **why)
+            self._log.warning(_SAYING[phase], said=f"{what}: {_SAYING[phase]}: {self.why}", **why)
         self.phase = phase
 
 

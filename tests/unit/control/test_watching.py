@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from runner.config.watches import Content, Watch
 from runner.control.queue import WorkQueue
@@ -18,6 +19,7 @@ from runner.objects import GroupVersionKind, ObjectKey, ObjectMeta, OwnerRef, pa
 
 THING = GroupVersionKind("example.com", "v1", "Thing")
 MAP = GroupVersionKind("", "v1", "ConfigMap")
+ADDED = parse_meta({"metadata": {"namespace": "ns", "name": "new", "uid": "1", "generation": 1}})
 FOLLOWING = OwnerWatch(THING, namespaced=True)
 
 
@@ -150,6 +152,13 @@ async def test_watching_has_settled_when_every_custom_resource_kind_has(scene: S
     scene.reflectors[THING, "b"].known.set()
     async with asyncio.timeout(5):
         await settled
+
+
+async def test_what_is_enqueued_is_told_to_whoever_debugs(scene: Scene) -> None:
+    scene.watching.resources(watch(), [""])
+    with capture_logs() as logs:
+        scene.reflectors[THING, ""].tell(Change(What.ADDED, THING, None, ADDED, listed=False))
+    assert logs == [{"event": "Enqueued", "log_level": "debug", "key": "Thing ns/new", "trigger": "created"}]
 
 
 async def test_readiness_waits_for_custom_resources_only_but_every_restart_counts(scene: Scene) -> None:
