@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -17,8 +15,6 @@ from runner.kube.reflector import Phase
 from runner.objects import GroupVersionKind, ObjectKey
 from runner.version import VERSION
 
-LOOK_EVERY = 1.0
-"""Seconds between two looks at what keeps the operator waiting."""
 PATIENCE = 5.0
 """Seconds until it is said that nothing has come from the API server."""
 REMINDER, LONGEST_REMINDER = 60.0, 3600.0
@@ -97,15 +93,11 @@ class Reminder:
         return worth
 
 
-async def remind(kinds: Callable[[], Iterable[Waiting]]) -> None:
-    """Say what keeps the operator waiting, again and again while it lasts; for ever."""
-    reminder, began = Reminder(), time.monotonic()
-    while True:
-        await asyncio.sleep(LOOK_EVERY)
-        now = time.monotonic()
-        text = trouble(kinds(), now - began)
-        if reminder.due(text, now):
-            (log.warning if text else log.info)(text or "All kinds are watched now")
+def remind(reminder: Reminder, kinds: Iterable[Waiting], seconds: float) -> None:
+    """Say what keeps the operator waiting so many seconds after it began to watch, if that is due."""
+    text = trouble(kinds, seconds)
+    if reminder.due(text, seconds):
+        (log.warning if text else log.info)(text or "All kinds are watched now")
 
 
 def introduce(
@@ -116,7 +108,9 @@ def introduce(
     log.info("Starting", version=f"v{VERSION}", **who, namespaces=settings.namespaces, said=said)
     for gvk, watch in watches.items():
         content, workers = str(watch.content.path), settings.workers(gvk)
-        log.info("Kind", gvk=str(gvk), content=content, workers=workers, said=kind(watch, settings, root))
+        log.info(
+            "Serving a kind", gvk=str(gvk), content=content, workers=workers, said=kind(watch, settings, root)
+        )
 
 
 def cluster(who: Mapping[str, str], settings: Settings) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import time
 from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
@@ -30,7 +31,7 @@ from runner.kube.client import Client
 from runner.kube.discovery import Discovery, ObjectsApi
 from runner.kube.leader import Reactions, exit_within, leadership
 from runner.kube.recorder import Recorder
-from runner.kube.reflector import Reflector
+from runner.kube.reflector import Phase, Reflector
 from runner.kube.sockets import Fence
 from runner.metrics import Metrics
 from runner.objects import GroupVersionKind, Owner
@@ -42,6 +43,8 @@ from runner.version import VERSION, commit
 
 log = structlog.get_logger(__name__)
 
+LOOK_EVERY = 1.0
+"""Seconds between two looks at what keeps the operator waiting."""
 MEASURE_EVERY = 5.0
 """Seconds between two looks at the queue and the reflectors for the metrics."""
 
@@ -165,7 +168,7 @@ class _Parts:
         stack.push_async_callback(ended, recording)
         warming_up = asyncio.create_task(self._warm_up(), name="warm-up")
         stack.push_async_callback(ended, warming_up)
-        reminding = asyncio.create_task(announce.remind(self._watching.resource_reflectors), name="reminder")
+        reminding = asyncio.create_task(self._remind(), name="reminder")
         stack.push_async_callback(ended, reminding)
         stack.push_async_callback(self._watching.stop)
         for gvk, watch in self._watches.items():
@@ -230,6 +233,15 @@ class _Parts:
         if place is not None:
             owner_watch = OwnerWatch(owner.gvk, bool(owner.namespace), not by_annotation, by_annotation)
             self._watching.dependents((kind, place), owner_watch)
+
+    async def _remind(self) -> None:
+        """Say what keeps the operator waiting, again and again while it lasts; for ever."""
+        reminder, began = announce.Reminder(), time.monotonic()
+        while True:
+            await asyncio.sleep(LOOK_EVERY)
+            kinds = self._watching.resource_reflectors()
+            if reminder.last or any(kind.phase is not Phase.WATCHING for kind in kinds):
+                announce.remind(reminder, kinds, time.monotonic() - began)
 
     def _trouble(self) -> str:
         """What keeps the operator from being ready; the other kinds are served."""
