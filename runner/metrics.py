@@ -107,6 +107,12 @@ class Metrics:
             ["GVK", "engine"],
             registry=registry,
         )
+        self._reasons = Counter(
+            "ansible_operator_runs_total",
+            "Runs that ended, by the most urgent reason they had.",
+            ["group", "version", "kind", "trigger", "result"],
+            registry=registry,
+        )
         self._proxied = Histogram(
             "ansible_operator_proxy_request_seconds",
             "Seconds of a role's API request, by method and answer.",
@@ -148,6 +154,10 @@ class Metrics:
     def ran(self, gvk: GroupVersionKind, seconds: float, *, succeeded: bool, engine: str = "cold") -> None:
         self._runs.labels(str(gvk), _result(succeeded)).observe(seconds)
         self._engines.labels(str(gvk), engine).inc()
+
+    def ran_because(self, gvk: GroupVersionKind, trigger: str, result: str) -> None:
+        """`result` is succeeded, failed or interrupted."""
+        self._reasons.labels(gvk.group, gvk.version, gvk.kind, trigger, result).inc()
 
     def created(self, key: ObjectKey, unix_time: float) -> None:
         self._created.labels(*_resource(key)).set(unix_time)

@@ -10,9 +10,10 @@ from enum import StrEnum
 import structlog
 
 from runner.config.watches import Watch
-from runner.control import status
-from runner.control.plan import Perform
+from runner.control import pause, status
+from runner.control.plan import Paused, Perform
 from runner.control.publish import FAILED, INVALID, UNMAPPED, Announcer, Decide, Writer
+from runner.control.reasons import Previous
 from runner.control.request import Request, Trigger
 from runner.control.status import Fields, Moment, mapped, without
 from runner.errors import ApiError, NestedError, NotFoundError
@@ -83,7 +84,8 @@ class Stopwatch:
 class Attempt:
     """One reconcile under way. `generation` is the one it acts on, whatever the object's is by its end.
 
-    `body` is the object as it was read last before the run.
+    `body` is the object as it was read last before the run. A run is the `number`th of its generation, and
+    `previous` is how the one before ended.
     """
 
     request: Request
@@ -93,6 +95,8 @@ class Attempt:
     generation: int = 0
     body: Json | None = None
     outcome: Outcome | None = None
+    number: int = 0
+    previous: Previous = Previous.UNKNOWN
 
     @property
     def key(self) -> ObjectKey:
@@ -137,6 +141,14 @@ class Closing:
         moment = attempt.moment
         await self._accepted(attempt, body, lambda current: status.refused(current, moment, message))
         return self._failing(attempt, body, message, reason)
+
+    async def pause(self, attempt: Attempt, body: Json, step: Paused) -> Result:
+        """Nothing is run, and nothing is said but that."""
+        problem = (step.pause.problem,) if step.pause.problem else ()
+        self._announcer.warned(attempt.key, _uid(body), problem)
+        moment = attempt.moment
+        await self._accepted(attempt, body, lambda current: pause.paused(current, moment, step.pause))
+        return Result(Verdict.SKIPPED, step.after, Trigger.ANNOTATED, attempt.generation)
 
     async def too_deep(self, attempt: Attempt, error: NestedError) -> Result:
         """Nothing was run, because the object cannot be read as a whole."""

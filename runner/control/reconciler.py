@@ -7,17 +7,18 @@ import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from datetime import UTC, datetime
-from typing import assert_never
+from datetime import UTC, datetime, timedelta
+from typing import Any, assert_never
 
 import structlog
 
 from runner.config.watches import Watch
 from runner.control import status
 from runner.control.attempt import Attempt, Closing, Result, Stages, Stopwatch, Verdict
-from runner.control.plan import AddFinalizer, Defaults, Occasion, Perform, Plan, Refuse, Skip, plan
+from runner.control.plan import AddFinalizer, Defaults, Occasion, Paused, Perform, Plan, Refuse, Skip, plan
 from runner.control.publish import INVALID, Announcer, Writer
-from runner.control.request import Request
+from runner.control.reasons import Previous, Tries, described, previous
+from runner.control.request import Reasons, Request
 from runner.errors import (
     ApiError,
     ConflictError,
@@ -45,9 +46,14 @@ TRIES = 5
 LAST_WORDS = 5.0
 """Seconds that a cancelled reconcile gets to write its final status."""
 
-OnFinished = Callable[[ObjectKey, Watch, Stages, Outcome | None, Verdict], None]
+OnFinished = Callable[[ObjectKey, Watch, Stages, Outcome | None, Verdict, Reasons], None]
 """Told of every reconcile that ended; the outcome is None where nothing was run."""
 
+_RESULTS = {
+    Verdict.SUCCEEDED: Previous.SUCCEEDED,
+    Verdict.REQUEUED: Previous.SUCCEEDED,
+    Verdict.FAILED: Previous.FAILED,
+}
 log = structlog.get_logger(__name__)
 
 
@@ -77,6 +83,7 @@ class Reconciler:
         self._writer = Writer(objects, clock.sleep)
         self._announcer = Announcer(recorder)
         self._closing = Closing(objects, self._writer, self._announcer)
+        self._tries = Tries()
 
     async def reconcile(self, request: Request) -> Result:
         """Raises nothing but CancelledError, and that only after the final status was written."""
@@ -105,6 +112,7 @@ class Reconciler:
         except (NotFoundError, KindAbsentError):
             self._writer.forget(attempt.key)
             self._announcer.forget(attempt.key)
+            self._tries.forget(attempt.key)
             await self._forget_files(attempt.key)
             return Result(Verdict.GONE)
 
@@ -120,7 +128,7 @@ class Reconciler:
         except NestedError as error:
             attempt.generation = generation_of(error.body)
             step = self._plan(attempt, error.body)
-            if isinstance(step, Skip):
+            if isinstance(step, Skip | Paused):
                 return Result(Verdict.SKIPPED, step.after)
             return await self._closing.too_deep(attempt, error)
         except ApiError as error:
@@ -135,6 +143,8 @@ class Reconciler:
                 return Result(Verdict.SKIPPED, step.after)
             case Refuse():
                 return await self._closing.refuse(attempt, body, step.message, INVALID)
+            case Paused():
+                return await self._closing.pause(attempt, body, step)
             case Perform():
                 return await self._perform(attempt, body, step)
             case AddFinalizer():
@@ -161,6 +171,7 @@ class Reconciler:
             step = self._plan(attempt, body)
         attempt.stopwatch.lap("prepare")
         if isinstance(step, Perform):
+            attempt.previous = previous(body)
             body = await self._say_running(attempt, body)
             attempt.stopwatch.lap("status")
         return body, step
@@ -183,6 +194,7 @@ class Reconciler:
             raise
 
     async def _perform(self, attempt: Attempt, body: Json, step: Perform) -> Result:
+        attempt.number, attempt.previous = self._tries.begin(attempt.key, attempt.generation, attempt.previous)
         try:
             outcome = await self._run(attempt, body, step)
         except RunError as error:
@@ -204,13 +216,28 @@ class Reconciler:
 
     async def _run(self, attempt: Attempt, body: Json, step: Perform) -> Outcome:
         key, uid = attempt.key, str(body["metadata"].get("uid", ""))
-        variables = extra_vars(body, attempt.watch, finalizing=step.finalizing)
+        why = self._why(attempt)
+        variables = extra_vars(body, attempt.watch, finalizing=step.finalizing, run=why)
         self._announcer.warned(key, uid, step.warnings + variables.warnings)
+        self._announcer.caused(key, uid, attempt.request.reasons)
         with self._grant(Owner(key.gvk, key.namespace, key.name, uid)) as grant:
-            run = self._make_run(attempt, uid, step, variables, grant.kubeconfig)
+            run = replace(
+                self._make_run(attempt, uid, step, variables, grant.kubeconfig),
+                why=why,
+                generation=attempt.generation,
+            )
             attempt.stopwatch.lap("prepare")
             outcome = await self._executor.run(run)
             return replace(outcome, children=grant.children)
+
+    def _why(self, attempt: Attempt) -> dict[str, Any]:
+        """What a run is told of itself."""
+        due = self._now() - timedelta(seconds=attempt.request.waited)
+        return {
+            "reasons": described(attempt.request.reasons, due),
+            "attempt": attempt.number,
+            "previous": attempt.previous,
+        }
 
     def _make_run(self, attempt: Attempt, uid: str, step: Perform, variables: ExtraVars, kubeconfig: str) -> Run:
         defaults = self._defaults(attempt.key.gvk)
@@ -241,8 +268,11 @@ class Reconciler:
             log.exception("the final status could not be written", key=str(attempt.key))
 
     def _report(self, attempt: Attempt, result: Result) -> None:
-        stages = attempt.stopwatch.stages()
+        if attempt.number and result.verdict is not Verdict.GONE:
+            ended = _RESULTS.get(result.verdict, Previous.INTERRUPTED)
+            self._tries.ended(attempt.key, attempt.generation, attempt.number, ended)
+        stages, reasons = attempt.stopwatch.stages(), attempt.request.reasons
         try:
-            self._on_finished(attempt.key, attempt.watch, stages, attempt.outcome, result.verdict)
+            self._on_finished(attempt.key, attempt.watch, stages, attempt.outcome, result.verdict, reasons)
         except Exception:
             log.exception("a reconcile could not be reported", key=str(attempt.key))

@@ -12,9 +12,10 @@ import structlog
 from runner.config.watches import Watch
 from runner.control.attempt import Result, Stages, Verdict
 from runner.control.queue import WorkQueue
-from runner.control.request import Request
+from runner.control.reasons import told_all
+from runner.control.request import NO_REASONS, Reasons, Request
 from runner.control.timers import LONGEST
-from runner.execute.run import Outcome
+from runner.execute.run import Outcome, result_of
 from runner.kube.listwatch import Change
 from runner.metrics import Metrics
 from runner.objects import ObjectKey
@@ -102,7 +103,13 @@ class Report:
         self._metrics = metrics
 
     def finished(
-        self, key: ObjectKey, watch: Watch, stages: Stages, outcome: Outcome | None, verdict: Verdict
+        self,
+        key: ObjectKey,
+        watch: Watch,
+        stages: Stages,
+        outcome: Outcome | None,
+        verdict: Verdict,
+        reasons: Reasons = NO_REASONS,
     ) -> None:
         """One line for the reader, and the figures."""
         seconds = stages.get + stages.prepare + stages.ansible + stages.status
@@ -112,10 +119,12 @@ class Report:
         if outcome is not None:
             self._metrics.reconciled(key.gvk, seconds)
             self._metrics.ran(key.gvk, stages.ansible, succeeded=outcome.succeeded, engine=str(outcome.engine))
+            if reasons.first:
+                self._metrics.ran_because(key.gvk, reasons.most_urgent, result_of(outcome))
         if verdict in (Verdict.SUCCEEDED, Verdict.FAILED):
             self._metrics.result(key.gvk, succeeded=verdict is Verdict.SUCCEEDED)
         if verdict in _WORTH_A_LINE:
-            self._line(key, watch, stages, outcome, verdict, seconds)
+            self._line(key, watch, stages, outcome, verdict, seconds, reasons)
 
     def changed(self, change: Change) -> None:
         """A custom resource appeared, changed or is gone."""
@@ -136,6 +145,7 @@ class Report:
         outcome: Outcome | None,
         verdict: Verdict,
         seconds: float,
+        reasons: Reasons,
     ) -> None:
         stats = outcome.stats if outcome else None
         report_log.info(
@@ -148,6 +158,7 @@ class Report:
             ok=stats.ok if stats else 0,
             changed=stats.changed if stats else 0,
             failures=stats.failures if stats else 0,
+            reasons=told_all(reasons),
             content=str(watch.content.path),
             **({"engine": str(outcome.engine)} if outcome else {}),
             **({"why_cold": outcome.why_cold} if outcome and outcome.why_cold else {}),

@@ -9,6 +9,7 @@ from structlog.testing import capture_logs
 
 from runner.config.watches import Content, Watch
 from runner.control.attempt import Stages, Verdict
+from runner.control.request import Reason, Reasons, Trigger
 from runner.control.worker import Report
 from runner.execute.run import Ending, Outcome, Stats
 from runner.kube.listwatch import Change, What
@@ -44,6 +45,16 @@ def test_a_run_is_one_line_with_result_counters_and_stages(report: Report) -> No
     assert (line["kind"], line["namespace"], line["name"], line["result"]) == ("Thing", "ns", "first", "succeeded")
     assert (line["ok"], line["changed"], line["seconds"]) == (3, 1, 1.6)
     assert line["stages"] == {"waited": 9.0, "get": 0.1, "prepare": 0.2, "ansible": 1.0, "status": 0.3}
+
+
+def test_a_run_is_counted_once_by_its_most_urgent_reason(report: Report, metrics: Metrics) -> None:
+    reasons = Reasons((Reason(Trigger.PERIOD), Reason(Trigger.DEPENDENT)), more=3)
+    with capture_logs() as logs:
+        report.finished(KEY, WATCH, STAGES, OUTCOME, Verdict.SUCCEEDED, reasons)
+    labels = {"group": "example.com", "version": "v1", "kind": "Thing", "result": "succeeded"}
+    assert value(metrics, "ansible_operator_runs_total", **labels, trigger="dependent") == 1
+    assert value(metrics, "ansible_operator_runs_total", **labels, trigger="period") is None
+    assert logs[0]["reasons"][0] == "period"
 
 
 @pytest.mark.parametrize("verdict", [Verdict.SKIPPED, Verdict.GONE])
