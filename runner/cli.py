@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import NoReturn
 
+from runner.commands import COMMANDS, add_commands, annotate
 from runner.config.flags import add_flags, deprecations, join_values, spell_out_booleans
 from runner.config.settings import read_settings
 from runner.config.watchesfile import load_watches
@@ -60,6 +61,7 @@ def _call(
     parsed: argparse.Namespace, parser: argparse.ArgumentParser, commands: _Commands[argparse.ArgumentParser]
 ) -> int:
     with_flags = {"run": _run, "validate": _validate, "rbac": _rbac, "dev": _dev}
+    with_flags |= dict.fromkeys(COMMANDS, _annotate)
     match parsed.command:
         case command if command in with_flags:
             return with_flags[command](parsed)
@@ -82,6 +84,7 @@ def _parser(command: str) -> tuple[argparse.ArgumentParser, _Commands[argparse.A
     run.set_defaults(complain=run.error)
     _add_validate(commands)
     _add_rbac(commands)
+    add_commands(commands)
     if command in ("dev", "help", "completion"):
         from runner.dev.cli import add_parser  # noqa: PLC0415  (run must not pay for importing it)
 
@@ -166,6 +169,10 @@ def _rbac(parsed: argparse.Namespace) -> int:
     from runner.validate.clusterrole import main as rbac_main  # noqa: PLC0415  (run must not pay for importing it)
 
     return rbac_main(parsed, os.environ)
+
+
+def _annotate(parsed: argparse.Namespace) -> int:
+    return annotate(parsed, os.environ)
 
 
 def _dev(parsed: argparse.Namespace) -> int:

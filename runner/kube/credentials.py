@@ -94,6 +94,7 @@ def from_kubeconfig(files: list[Path]) -> Credentials:
         proxy_url=cluster.get("proxy-url"),
         username=user.get("username"),
         password=user.get("password"),
+        default_namespace=target.namespace or None,
         token=user.get("token") or provider.get("id-token") or provider.get("access-token"),
         **_either("ca", cluster, "certificate-authority"),
         **_either("certificate", user, "client-certificate"),
@@ -181,6 +182,7 @@ class Target:
     cluster: Section
     user: Section = field(repr=False)
     directory: Path
+    namespace: str = ""
 
 
 def read(files: Iterable[Path]) -> Target:
@@ -201,7 +203,8 @@ def read(files: Iterable[Path]) -> Target:
     user, user_home = _named(found, "users", "user", context.get("user", ""), where)
     if not cluster.get("server"):
         raise CredentialsError(f"{where}: the cluster of context {current!r} names no server")
-    return Target(current, _absolute(cluster, home), _absolute(user, user_home), user_home)
+    namespace = str(context.get("namespace") or "")
+    return Target(current, _absolute(cluster, home), _absolute(user, user_home), user_home, namespace)
 
 
 def _parse(path: Path) -> Section:

@@ -47,7 +47,18 @@ def test_help_is_on_stdout(words: Sequence[str], capsys: Capture) -> None:
 def test_help_lists_every_command(capsys: Capture) -> None:
     call()
     listed = re.findall(r"^    (\w+)\b", capsys.readouterr().out, re.MULTILINE)
-    assert listed == ["run", "validate", "rbac", "dev", "version", "completion", "help"]
+    assert listed == [
+        "run",
+        "validate",
+        "rbac",
+        "pause",
+        "resume",
+        "reconcile",
+        "dev",
+        "version",
+        "completion",
+        "help",
+    ]
 
 
 def test_version_is_one_line_of_facts(capsys: Capture) -> None:
