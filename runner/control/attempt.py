@@ -144,8 +144,8 @@ class Closing:
 
     async def pause(self, attempt: Attempt, body: Json, step: Paused) -> Result:
         """Nothing is run, and nothing is said but that."""
-        problem = (step.pause.problem,) if step.pause.problem else ()
-        self._announcer.warned(attempt.key, _uid(body), problem)
+        if step.pause.problem:
+            self._announcer.warned(attempt.key, _uid(body), (step.pause.problem,))
         moment = attempt.moment
         await self._accepted(attempt, body, lambda current: pause.paused(current, moment, step.pause))
         return Result(Verdict.SKIPPED, step.after, Trigger.ANNOTATED, attempt.generation)
