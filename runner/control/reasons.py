@@ -29,8 +29,10 @@ JUST_NOW = timedelta(seconds=3)
 """An older write is none that was heard of only now."""
 OF_OTHERS = frozenset({Trigger.DEPENDENT, Trigger.DEPENDENT_STATUS, Trigger.REFERENCE})
 """Triggers that come from another object than the custom resource."""
+CREATION = "metadata.creationTimestamp"
 DELETION = "metadata.deletionTimestamp"
 MOST_TOLD = 3
+_LIFE = {(CREATION,): "created", (DELETION,): "deleted"}
 _DEEPEST = 12
 _BOOKKEEPING = (
     "deployment.kubernetes.io/",
@@ -68,6 +70,8 @@ def reason_of(change: Change, trigger: Trigger, now: datetime) -> Reason:
     content = old is not None and content_changed(old, change.new)
     writer = _writer(change.managed, old, now, content=content)
     fields = (*(_contents(writer) if content else ()), *(changed_metadata(old, change.new) if old else ()))
+    if old is None and trigger in OF_OTHERS:
+        fields = (CREATION,)
     return Reason(
         trigger,
         key,
@@ -166,13 +170,13 @@ def stamp(moment: datetime) -> str:
 
 def told(reason: Reason) -> str:
     """For people: `Deployment default/web changed by kubectl-edit: spec.replicas`."""
-    if reason.trigger not in OF_OTHERS:
-        what: str = reason.trigger
-    else:
-        what = f"{reason.object} deleted" if reason.fields == (DELETION,) else f"{reason.object} changed"
+    what, fields = str(reason.trigger), reason.fields
+    if reason.trigger in OF_OTHERS:
+        verb = _LIFE.get(reason.fields)
+        what = f"{reason.object} {verb or 'changed'}"
+        fields = () if verb else fields
     by = f" by {reason.manager}" if reason.manager else ""
-    which = f": {', '.join(reason.fields)}" if reason.fields and not what.endswith("deleted") else ""
-    return what + by + which
+    return what + by + (f": {', '.join(fields)}" if fields else "")
 
 
 def told_all(reasons: Reasons, triggers: Container[Trigger] = frozenset(Trigger)) -> list[str]:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from bench.observer import condition, wait_for
+from bench.operator import OperatorProcess
 from runner.dev.api import Api
 from runner.dev.controlplane import ControlPlane
 from tests.fixtures.operators import Operate, Project, Things, ledger
@@ -90,7 +91,7 @@ def test_a_run_because_of_a_dependent_names_who_changed_it_and_what(
     assert (triggers(created), created["attempt"], created["previous"]) == (["created"], 1, "")
 
     path = f"/api/v1/namespaces/{namespace}/configmaps/first"
-    wait_for("it to be watched", lambda: list(operator.records("Watching dependents")), seconds=PATIENCE)
+    wait_for("it to be watched", lambda: "/v1, Kind=ConfigMap" in watched(operator), seconds=PATIENCE)
     _, dependent = admin.call("GET", path)
     status, answer = admin.call("PUT", f"{path}?fieldManager=kubectl-edit", {**dependent, "data": {"size": "9"}})
     assert status == 200, answer
@@ -120,6 +121,11 @@ def test_a_run_because_of_a_dependent_names_who_changed_it_and_what(
         if not file.parent.is_symlink() and (found := json.loads(file.read_text()))["attempt"] == 2
     ]
     assert (about["reasons"][0]["manager"], about["engine"] in ("warm", "cold")) == ("kubectl-edit", True)
+
+
+def watched(operator: OperatorProcess) -> list[str]:
+    """The kinds that have been listed, so that each later change is noticed."""
+    return [record["gvk"] for record in operator.records("watching")]
 
 
 def events(things: Things) -> list[tuple[str, str]]:

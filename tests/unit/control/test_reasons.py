@@ -154,6 +154,14 @@ def test_a_deletion_is_told_without_who_did_it() -> None:
     assert told(found) == "Deployment default/web deleted"
 
 
+def test_an_object_that_appears_is_told_with_who_made_it() -> None:
+    made = body("1", 1, entry("kubectl-create", JUST_NOW, spec(replicas={})))
+    (first,) = Store(DEPLOYMENT).put(parse_meta(made), managed_fields(made))
+    found = reason_of(first, Trigger.REFERENCE, NOW)
+    assert found == Reason(Trigger.REFERENCE, KEY, "kubectl-create", ("metadata.creationTimestamp",))
+    assert told(found) == "Deployment default/web created by kubectl-create"
+
+
 def test_a_new_object_is_told_with_who_made_it_and_not_with_all_its_fields() -> None:
     made = entry("kubectl-create", JUST_NOW, spec(replicas={}))
     new = body("1", 1, made)
