@@ -32,7 +32,7 @@ OF_OTHERS = frozenset({Trigger.DEPENDENT, Trigger.DEPENDENT_STATUS, Trigger.REFE
 CREATION = "metadata.creationTimestamp"
 DELETION = "metadata.deletionTimestamp"
 MOST_TOLD = 3
-_LIFE = {(CREATION,): "created", (DELETION,): "deleted"}
+_LIFE: dict[tuple[str, ...], str] = {(CREATION,): "created", (DELETION,): "deleted"}
 _DEEPEST = 12
 _BOOKKEEPING = (
     "deployment.kubernetes.io/",
