@@ -72,8 +72,8 @@ molecule: $(READY)  ## The sample operator's scenario; SCENARIO=default|kind|clu
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/molecule test --scenario-name $(SCENARIO)
 
 .PHONY: demo
-demo: $(READY)  ## Watch the sample operator live on a real Kubernetes API; KEEP=1 leaves it up
-	$(BIN)/python -m bench.demo $(if $(KEEP),--keep)
+demo: $(READY)  ## Watch the sample operator live on a real Kubernetes API; KEEP=1 leaves it up, RECORD=1 is for the README
+	$(BIN)/python -m bench.demo $(if $(KEEP),--keep) $(if $(RECORD),--record)
 
 .PHONY: bench
 bench: $(READY)  ## What a reconcile costs, cold, warm and by OPERATOR=command; RESOURCES=200 ROUNDS=15 IDLE=5000
@@ -86,8 +86,20 @@ crossed: $(READY)  ## Which modules one warm reconcile crosses, in all processes
 	$(BIN)/python -m bench.crossed
 
 .PHONY: reference
-reference: $(READY)  ## Make docs/reference.md anew from the code
+reference: $(READY)  ## Make docs/reference.md, docs/metrics.md and the rules of docs/validate.md anew from the code
 	$(BIN)/python -m tools.reference > docs/reference.md
+	$(BIN)/python -m tools.metrics > docs/metrics.md
+	$(BIN)/python -m tools.rules
+
+DOCS := .venv-docs
+$(DOCS)/.ready: requirements/docs.txt
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/docs.txt
+	touch $@
+
+.PHONY: docs
+docs: $(DOCS)/.ready  ## Build the documentation as a site, build/docs/index.html; a warning is an error
+	$(DOCS)/bin/sphinx-build --quiet --fresh-env --fail-on-warning --keep-going -c docs . build/docs
 
 .PHONY: pins
 pins: $(READY)  ## Make the pinned requirements anew from pyproject.toml

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -19,10 +20,11 @@ from pathlib import Path
 from rich.console import Console
 
 from bench.demotable import Board
-from bench.observer import Object, Observer, condition, wait_for
+from bench.kubectl import Kubectl
+from bench.observer import Object, Observer, wait_for
 from bench.operator import OperatorProcess
 from runner.dev.controlplane import ControlPlane
-from runner.errors import OperatorError
+from runner.errors import DevError, OperatorError
 
 GROUP = "sample.example.com/v1alpha1"
 SAMPLES = {
@@ -32,158 +34,210 @@ SAMPLES = {
     "CIBuild": "cibuild-sample",
 }
 PATIENCE = 90.0
-"""Seconds any step may take; the garbage collector of Kubernetes looks at new kinds only every 30 s."""
+"""Seconds any step may take."""
+FAILURE = """jsonpath='{.status.conditions[?(@.type=="Failure")].message}{"\\n"}'"""
+EVENT = "custom-columns=TYPE:.type,REASON:.reason,MESSAGE:.message"
+WIDTH = 110
+RECORDED = (3, 4, 6)
+"""The steps that the README shows as a whole."""
+README = Path("README.md")
+RECORDING = re.compile(r"(<!-- demo -->\n).*?(<!-- end of demo -->)", re.DOTALL)
 
 
 class Demo:
-    """The steps, each named by what it shows."""
+    """The steps, each named by what it shows. `cold` is a second operator, whose runs are cold."""
 
-    def __init__(self, observer: Observer, operator: OperatorProcess, project: Path, console: Console) -> None:
+    def __init__(
+        self, observer: Observer, operator: OperatorProcess, cold: OperatorProcess, plane: Path, console: Console
+    ) -> None:
         self._observer = observer
-        self._project = project
+        self._pair = {"cold": cold, "warm": operator}
         self._board = Board(observer, operator, GROUP, SAMPLES, console)
+        self._kubectl = Kubectl(plane, Path.cwd(), console, self._board.refresh).type
         self._console = console
         self._took: list[tuple[str, float]] = []
 
     def run(self) -> None:
-        for show in (
-            self.apply_the_samples,
-            self.scale_up,
-            self.scale_down,
-            self.delete_children,
-            self.break_one,
-            self.mend_it,
-            self.delete_one,
-        ):
-            with self._step((show.__doc__ or "").strip().rstrip(".")):
-                show()
+        for show in STEPS:
+            with self._step(title(show)), self._board.live():
+                show(self)
         self._console.print(self._board.table())
         self._summary()
 
     def apply_the_samples(self) -> None:
         """Apply four custom resources: every one becomes Successful."""
-        login = {"config.json": "e30="}
-        self._observer.apply(
-            {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "registry-login"}, "data": login}
+        self._kubectl("create secret generic registry-login --from-literal=config.json={}")
+        self._kubectl("apply -f crds/samples/")
+        names = " ".join(f"{kind.lower()}/{name}" for kind, name in SAMPLES.items())
+        self._kubectl(f"wait --for=condition=Successful --timeout=90s {names}")
+
+    def scale(self) -> None:
+        """Scale the PodSet up, then down: its status names the pods that there are."""
+        for replicas in (5, 2):
+            self._kubectl(f"scale podset podset-sample --replicas={replicas}")
+            self._until(f"{replicas} pods in the status", partial(self._pods_are, replicas))
+        self._kubectl("get podset podset-sample -o jsonpath='{.status.podNames}{\"\\n\"}'")
+
+    def undo(self) -> None:
+        """Delete and change by hand what belongs to them: everything is put back."""
+        changes = (
+            ("delete service helloapp-sample", "v1", "Service", SAMPLES["HelloApp"]),
+            ("delete deployment memcached-sample", "apps/v1", "Deployment", SAMPLES["Memcached"]),
+            ("scale deployment helloapp-sample --replicas=7", "apps/v1", "Deployment", SAMPLES["HelloApp"]),
         )
-        self._observer.apply(self._project / "crds" / "samples")
-        for kind in SAMPLES:
-            self._until(f"{kind} to be Successful", partial(self._is, kind, "Successful"))
-        self._until("the build to be deployed", lambda: self._status("CIBuild").get("phase") == "Succeeded")
-        self._until("three pods in the status", lambda: self._pods_are(3))
-
-    def scale_up(self) -> None:
-        """Scale the PodSet to 5 through its scale subresource: five pods, five names in its status."""
-        self._scale(5)
-
-    def scale_down(self) -> None:
-        """Scale it down to 2: the newest three pods go."""
-        self._scale(2)
-
-    def delete_children(self) -> None:
-        """Delete a Service and a Deployment by hand: both are put back."""
-        gone = [("v1", "Service", SAMPLES["HelloApp"]), ("apps/v1", "Deployment", SAMPLES["Memcached"])]
-        for api_version, kind, name in gone:
-            before = self._uid(api_version, kind, name)
-            self._observer.delete(api_version, kind, name)
-            self._until(f"{kind} {name} to be back", partial(self._is_anew, api_version, kind, name, before))
+        for change, api_version, kind, name in changes:
+            before = self._observer.get(api_version, kind, name)
+            self._kubectl(change)
+            started = time.monotonic()
+            self._until(f"{kind} {name} to be back", partial(self._is_back, api_version, kind, name, before))
+            self._say(f"{kind} {name} was put back in {time.monotonic() - started:.1f} s")
 
     def break_one(self) -> None:
-        """Give the HelloApp an image that cannot be one: Failure, and the message says why."""
-        self._patch("HelloApp", {"image": "not an image"})
-        self._until("HelloApp to be a Failure", lambda: self._is("HelloApp", "Failure"))
-        message = condition(self._sample("HelloApp"), "Failure")["message"]
-        self._console.print(f"    [dim]{message}[/dim]")
+        """Give the HelloApp an image that cannot be one: condition and Event say why."""
+        self._kubectl(f"patch helloapp helloapp-sample {_spec('image: not an image')}")
+        self._kubectl("wait --for=condition=Failure --timeout=90s helloapp/helloapp-sample")
+        self._kubectl(f"get helloapp helloapp-sample -o {FAILURE}")
+        self._until("a warning Event", partial(self._has_event, "ReconcileFailed"))
+        self._kubectl(f"get events --field-selector reason=ReconcileFailed -o {EVENT}")
 
     def mend_it(self) -> None:
         """Mend the image: Successful again, with an Event that says Recovered."""
-        self._patch("HelloApp", {"image": "nginxinc/nginx-unprivileged:1.28-alpine"})
-        self._until("HelloApp to be Successful", lambda: self._is("HelloApp", "Successful"))
-        self._until("an Event that says Recovered", self._recovered)
+        self._kubectl(f"patch helloapp helloapp-sample {_spec('image: nginx:1.29-alpine')}")
+        self._kubectl("wait --for=condition=Successful --timeout=90s helloapp/helloapp-sample")
+        self._until("an Event that says Recovered", partial(self._has_event, "Recovered"))
+        self._kubectl(f"get events --field-selector reason=Recovered -o {EVENT}")
+
+    def compare(self) -> None:
+        """The same role, once by an operator whose runs are cold, a fresh ansible-playbook each, and once warm."""
+        apply, change = (
+            "apply -f crds/samples/memcached.yaml",
+            f"patch memcached memcached-sample {_spec('size: 3')}",
+        )
+        for what, typed in (("created", apply), ("changed", change)):
+            cold, warm = (self._timed(namespace, typed) for namespace in self._pair)
+            self._say(f"{what}: cold {cold:.2f} s   warm {warm:.2f} s   {cold / warm:.0f} times as fast")
 
     def delete_one(self) -> None:
         """Delete the Memcached: its Deployment goes with it."""
-        name = SAMPLES["Memcached"]
-        self._until("its Deployment to be there", lambda: self._uid("apps/v1", "Deployment", name) != "")
-        self._observer.delete(GROUP, "Memcached", name)
-        self._until("its Deployment to be gone", lambda: self._uid("apps/v1", "Deployment", name) == "")
+        self._kubectl("delete memcached memcached-sample")
+        self._kubectl("wait --for=delete --timeout=90s deployment/memcached-sample")
 
-    def _scale(self, replicas: int) -> None:
-        self._observer.scale(GROUP, "PodSet", SAMPLES["PodSet"], replicas)
-        self._until(f"{replicas} pods in the status", lambda: self._pods_are(replicas))
+    def _timed(self, namespace: str, change: str) -> float:
+        """Seconds of the run that a change in that namespace leads to."""
+        before = len(self._runs(namespace))
+        self._kubectl(f"-n {namespace} {change}")
+        self._until(f"a run in {namespace}", lambda: len(self._runs(namespace)) > before)
+        return self._runs(namespace)[-1]
+
+    def _runs(self, namespace: str) -> list[float]:
+        records = self._pair[namespace].records("Reconciled")
+        return [record["seconds"] for record in records if record["namespace"] == namespace]
 
     def _pods_are(self, replicas: int) -> bool:
-        status = self._status("PodSet")
+        status = (self._observer.get(GROUP, "PodSet", SAMPLES["PodSet"]) or {}).get("status") or {}
         pods = self._observer.list("v1", "Pod", label_selector=status.get("selector", "none=none"))
         names = sorted(pod["metadata"]["name"] for pod in pods if not pod["metadata"].get("deletionTimestamp"))
         counted = status.get("availableReplicas") == replicas
         return counted and len(names) == replicas and sorted(status.get("podNames", ())) == names
 
-    def _recovered(self) -> bool:
+    def _has_event(self, reason: str) -> bool:
         events = self._observer.list("v1", "Event")
         return any(
-            event["reason"] == "Recovered" and event["involvedObject"]["name"] == SAMPLES["HelloApp"]
+            event["reason"] == reason and event["involvedObject"]["name"] == SAMPLES["HelloApp"]
             for event in events
         )
 
-    def _patch(self, kind: str, spec: Object) -> None:
-        self._observer.patch(GROUP, kind, SAMPLES[kind], {"spec": spec})
-
-    def _sample(self, kind: str) -> Object | None:
-        return self._observer.get(GROUP, kind, SAMPLES[kind])
-
-    def _status(self, kind: str) -> Object:
-        return (self._sample(kind) or {}).get("status") or {}
-
-    def _is(self, kind: str, wanted: str) -> bool:
-        body = self._sample(kind) or {}
-        found = condition(body, wanted)
-        current = found.get("observedGeneration") == body.get("metadata", {}).get("generation")
-        return found.get("status") == "True" and current
-
-    def _is_anew(self, api_version: str, kind: str, name: str, before: str) -> bool:
-        return self._uid(api_version, kind, name) not in ("", before)
-
-    def _uid(self, api_version: str, kind: str, name: str) -> str:
+    def _is_back(self, api_version: str, kind: str, name: str, before: Object | None) -> bool:
+        """Whether what was deleted is there anew, and what was changed is as it was."""
         found = self._observer.get(api_version, kind, name)
-        return found["metadata"]["uid"] if found else ""
+        wanted = (before or {}).get("spec", {}).get("replicas")
+        return found is not None and found["spec"].get("replicas") == wanted
 
     def _until(self, what: str, is_true: Callable[[], bool]) -> None:
         def look() -> bool:
             self._board.refresh()
             return is_true()
 
-        with self._board.live():
-            wait_for(what, look, seconds=PATIENCE, every=0.2)
+        wait_for(what, look, seconds=PATIENCE, every=0.1)
+
+    def _say(self, text: str) -> None:
+        self._console.print(f"    {text}", style="green", highlight=False, markup=False, soft_wrap=True)
 
     @contextmanager
     def _step(self, title: str) -> Iterator[None]:
         started = time.monotonic()
-        self._console.print(f"[bold]{len(self._took) + 1}. {title}[/bold]")
+        self._console.print(f"[bold]{len(self._took) + 1}. {title}[/bold]", highlight=False, soft_wrap=True)
         yield
         seconds = time.monotonic() - started
         self._took.append((title, seconds))
-        self._console.print(f"    [green]✓[/green] {seconds:.1f} s")
+        self._console.print(f"    [green]✓[/green] {seconds:.1f} s", highlight=False)
 
     def _summary(self) -> None:
         total = sum(seconds for _, seconds in self._took)
         self._console.print(f"[bold green]All {len(self._took)} steps came true in {total:.0f} s.[/bold green]")
 
 
+STEPS = (
+    Demo.apply_the_samples,
+    Demo.scale,
+    Demo.undo,
+    Demo.break_one,
+    Demo.mend_it,
+    Demo.compare,
+    Demo.delete_one,
+)
+
+
+def title(step: Callable[[Demo], None]) -> str:
+    """What a step shows, as its docstring says."""
+    return " ".join((step.__doc__ or "").split()).rstrip(".")
+
+
+def _spec(field: str) -> str:
+    """The arguments of `kubectl patch` that set a field of the spec."""
+    return f"--type merge -p 'spec: {{{field}}}'"
+
+
+def recorded(page: str, text: str) -> str:
+    """The page with an excerpt of `text` between its marks. Raises DevError where it has none."""
+    block = "\n".join(f"    {line}".rstrip() for line in excerpt(text))
+    changed, found = RECORDING.subn(lambda match: f"{match[1]}\n{block}\n\n{match[2]}", page)
+    if not found:
+        raise DevError(f"{README} has no marks of the demo's recording")
+    return changed
+
+
+def excerpt(text: str) -> Iterator[str]:
+    """The steps of a demo by their titles, some with all that they have shown, and its last line.
+
+    What is typed is whole, what is answered is cut to WIDTH.
+    """
+    _, *steps = re.split(r"^(?=\d+\. )", text.strip(), flags=re.MULTILINE)
+    for number, step in enumerate(steps, 1):
+        title, *shown = step.splitlines()
+        rest = [line for line in shown if line.startswith("    ")]
+        for line in [title, *(rest if number in RECORDED else ["    …"])]:
+            yield line if len(line) <= WIDTH or line.startswith("    $ ") else f"{line[: WIDTH - 1]}…"
+    yield text.strip().splitlines()[-1]
+
+
 def main() -> int:
     """The demo as a command; returns its exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--keep", action="store_true", help="leave the control plane up, and say how to go on")
-    keep = parser.parse_args().keep
-    project, console = Path.cwd(), Console()
+    parser.add_argument("--record", action="store_true", help="put what is shown into README.md")
+    chosen = parser.parse_args()
+    console = Console(record=True, width=WIDTH, force_terminal=False) if chosen.record else Console()
     work = Path(tempfile.mkdtemp(prefix="ansible-operator-demo-"))
     try:
-        _show(project, work, console, keep=keep)
+        _show(Path.cwd(), work, console, keep=chosen.keep)
+        if chosen.record:
+            README.write_text(recorded(README.read_text(), console.export_text()))
     except OperatorError as error:
         console.print(f"[bold red]The demo failed:[/bold red] {error}")
         console.print(f"Logs: {work}")
         return 1
-    if keep:
+    if chosen.keep:
         _say_how_to_go_on(console, work)
     else:
         shutil.rmtree(work)
@@ -197,11 +251,28 @@ def _show(project: Path, work: Path, console: Console, *, keep: bool) -> None:
             stack.callback(plane.stop, delete=True)
         console.print("[bold]Starting etcd, kube-apiserver, controller manager, scheduler and a fake node[/bold]")
         plane.start()
+        kubectl = Kubectl(plane.kubeconfig, project, console)
+        kubectl.type("apply -f crds/")
+        for namespace in ("cold", "warm"):
+            kubectl.type(f"create namespace {namespace}")
+        # Its garbage collector looks for new kinds every 30 s only, and at its start.
+        plane.stop_component("kube-controller-manager")
+        plane.start_component("kube-controller-manager")
         observer = Observer(plane.kubeconfig)
         stack.callback(observer.close)
-        observer.apply(project / "crds")
-        with OperatorProcess(project, plane.kubeconfig, work / "operator") as operator:
-            Demo(observer, operator, project, console).run()
+        start = partial(_operator, stack, project, plane.kubeconfig, work)
+        console.print(
+            "[bold]Starting two operators: one as it is, and one for namespace cold, with --executor=cold[/bold]"
+        )
+        operator, cold = start("warm", "default,warm"), start("cold", "cold", "--executor=cold")
+        Demo(observer, operator, cold, plane.kubeconfig, console).run()
+
+
+def _operator(
+    stack: ExitStack, project: Path, kubeconfig: Path, work: Path, name: str, namespaces: str, *flags: str
+) -> OperatorProcess:
+    environment = {"WATCH_NAMESPACE": namespaces}
+    return stack.enter_context(OperatorProcess(project, kubeconfig, work / name, *flags, environment=environment))
 
 
 def _say_how_to_go_on(console: Console, work: Path) -> None:

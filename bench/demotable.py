@@ -65,7 +65,8 @@ class Board:
     def _runs(self) -> dict[tuple[str, str], list[float]]:
         runs: dict[tuple[str, str], list[float]] = {}
         for record in self._operator.records("Reconciled"):
-            runs.setdefault((record["kind"], record["name"]), []).append(record["seconds"])
+            if record["namespace"] == self._observer.namespace:
+                runs.setdefault((record["kind"], record["name"]), []).append(record["seconds"])
         return runs
 
     def _children(self) -> dict[str, Counter[str]]:

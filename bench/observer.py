@@ -72,6 +72,12 @@ class Observer:
             resource.patch(name=name, body=body, namespace=namespace or self.namespace, content_type=_MERGE)
         )
 
+    def patch_status(self, api_version: str, kind: str, name: str, status: Mapping[str, Any]) -> None:
+        """A merge patch of the status, as a kind's own controller makes it."""
+        resource = self._kind(api_version, kind).subresources["status"]
+        body = {"apiVersion": api_version, "kind": kind, "status": dict(status)}
+        resource.patch(name=name, body=body, namespace=self.namespace, content_type=_MERGE)
+
     def scale(self, api_version: str, kind: str, name: str, replicas: int, *, namespace: str = "") -> None:
         """Set the number of replicas through the scale subresource, as `kubectl scale` does."""
         scale = self._kind(api_version, kind).subresources["scale"]

@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser, commands = _parser(words[0] if words else "")
     if words and not words[0].startswith("-") and words[0] not in commands.choices:
         return _unknown_command(words[0])
-    if words[:1] == ["run"]:
+    if words[:1] in (["run"], ["run-once"]):
         words = join_values(spell_out_booleans(words))
     parsed, more = parser.parse_known_args(words)
     _refuse(more, commands.choices.get(parsed.command, parser), parsed.command)
@@ -60,8 +60,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _call(
     parsed: argparse.Namespace, parser: argparse.ArgumentParser, commands: _Commands[argparse.ArgumentParser]
 ) -> int:
-    with_flags = {"run": _run, "validate": _validate, "rbac": _rbac, "dev": _dev}
-    with_flags |= dict.fromkeys(COMMANDS, _annotate)
+    with_flags = {
+        "run": _run,
+        "run-once": _run_once,
+        "validate": _validate,
+        "rbac": _rbac,
+        "generate": _generate,
+        "dev": _dev,
+        **dict.fromkeys(COMMANDS, _annotate),
+    }
     match parsed.command:
         case command if command in with_flags:
             return with_flags[command](parsed)
@@ -82,9 +89,16 @@ def _parser(command: str) -> tuple[argparse.ArgumentParser, _Commands[argparse.A
     add_flags(run)
     run.add_argument("ignored", nargs="*", help=argparse.SUPPRESS)
     run.set_defaults(complain=run.error)
+    if command in ("run-once", "help", "completion"):
+        from runner.once import add_parser as add_once  # noqa: PLC0415  (run must not pay for importing it)
+
+        add_once(commands)
+    else:
+        commands.add_parser("run-once", help="reconcile one custom resource from here, and show it")
     _add_validate(commands)
     _add_rbac(commands)
     add_commands(commands)
+    _add_generate(commands)
     if command in ("dev", "help", "completion"):
         from runner.dev.cli import add_parser  # noqa: PLC0415  (run must not pay for importing it)
 
@@ -104,9 +118,9 @@ def _add_validate(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--watches-file", default="watches.yaml", metavar="VALUE", help="from DIRECTORY (default: watches.yaml)"
     )
-    parser.add_argument(
-        "--output", choices=("text", "json"), default="text", help="for people or for programs (default: text)"
-    )
+    formats = ("text", "json", "sarif", "github")
+    parser.add_argument("--format", choices=formats, default="text", help="what is printed (default: text)")
+    parser.add_argument("--output", dest="format", choices=formats, help=argparse.SUPPRESS)  # its former name
 
 
 def _add_rbac(commands: _Commands[argparse.ArgumentParser]) -> None:
@@ -114,6 +128,17 @@ def _add_rbac(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--name", default="manager-role", metavar="VALUE", help="of the ClusterRole (default: manager-role)"
     )
+
+
+def _add_generate(commands: _Commands[argparse.ArgumentParser]) -> None:
+    text = "make files of a project"
+    whats: _Commands[argparse.ArgumentParser] = commands.add_parser(
+        "generate", help=text, description=text
+    ).add_subparsers(dest="what", metavar="WHAT", required=True, parser_class=_Parser)
+    parser = _add_of_project(
+        whats, "schema", "the JSON schema of watches.yaml, by which editors complete and check it"
+    )
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 with a diff if a file differs")
 
 
 def _add_of_project(commands: _Commands[argparse.ArgumentParser], name: str, text: str) -> argparse.ArgumentParser:
@@ -156,7 +181,18 @@ def _run(parsed: argparse.Namespace) -> int:
     watches, notes = load_watches(settings.watches_file, Path.cwd(), settings.environment)
     for note in notes:
         sys.stderr.write(f"Warning: {note}\n")
-    return asyncio.run(run_operator(settings, {watch.gvk: watch for watch in watches}))
+    by_kind = {watch.gvk: watch for watch in watches}
+    if settings.watch:
+        from runner.reloading import run_reloading  # noqa: PLC0415  (only development pays for importing it)
+
+        return asyncio.run(run_reloading(settings, by_kind))
+    return asyncio.run(run_operator(settings, by_kind))
+
+
+def _run_once(parsed: argparse.Namespace) -> int:
+    from runner.once import main as once_main  # noqa: PLC0415  (help and version must not pay for importing it)
+
+    return once_main(parsed, os.environ)
 
 
 def _validate(parsed: argparse.Namespace) -> int:
@@ -173,6 +209,12 @@ def _rbac(parsed: argparse.Namespace) -> int:
 
 def _annotate(parsed: argparse.Namespace) -> int:
     return annotate(parsed, os.environ)
+
+
+def _generate(parsed: argparse.Namespace) -> int:
+    from runner.generate.files import main as generate_main  # noqa: PLC0415  (run must not pay for importing it)
+
+    return generate_main(parsed)
 
 
 def _dev(parsed: argparse.Namespace) -> int:

@@ -26,13 +26,14 @@ class UsageError(SettingsError):
 class Problem:
     """One mistake in a file: where it is and what to do about it.
 
-    `line` counts from 1; `field` is a path such as `[2].finalizer.name`.
+    `line` counts from 1; `field` is a path such as `[2].finalizer.name`; `rule` is that of `validate`.
     """
 
     file: str
     line: int
     field: str
     message: str
+    rule: str = "watch-invalid"
 
     def __str__(self) -> str:
         where = f"{self.file}:{self.line}: " + (f"{self.field}: " if self.field else "")
@@ -45,6 +46,10 @@ class WatchesError(OperatorError):
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
         super().__init__("\n".join(map(str, self.problems)))
+
+
+class ExpressionError(OperatorError):
+    """A JMESPath expression that cannot be evaluated on what it was given."""
 
 
 class KubeError(OperatorError):
@@ -186,12 +191,16 @@ class BinariesError(DevError):
 
 
 class ComponentError(DevError):
-    """A component of the control plane ended while it was being started; `log_tail` is how its log ends."""
+    """A component of the control plane ended while it was being started.
 
-    def __init__(self, component: str, log: str, log_tail: str) -> None:
+    `cause` is the line of its log that says why, `log_tail` is how the log ends.
+    """
+
+    def __init__(self, component: str, cause: str, log_tail: str) -> None:
         self.component = component
         self.log_tail = log_tail
-        super().__init__(f"{component} ended while it was being started. Its log ({log}) ends with:\n{log_tail}")
+        more = f"\nIts log ended with:\n{log_tail}" if len(log_tail.splitlines()) > 1 else ""
+        super().__init__(f"{component} ended while it was being started: {cause}{more}")
 
 
 class StreamError(KubeError):

@@ -5,18 +5,24 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import structlog
 
+from runner.config.expressions import uses_children
 from runner.config.settings import Settings
-from runner.config.watches import Engine, Watch, uses_children
+from runner.config.watches import Engine, Watch
+from runner.control.changes import OwnerWatch, where_to_watch
 from runner.control.plan import Bounds, Defaults
 from runner.control.queue import WorkQueue
+from runner.control.readings import Readings
 from runner.control.reconciler import Reconciler
-from runner.control.sources import OwnerWatch, Watching, where_to_watch
+from runner.control.related import RelatedObjects
+from runner.control.request import Trigger
+from runner.control.sources import Watching
 from runner.control.worker import Report, Workers
 from runner.errors import RunError
 from runner.execute.console import Console, LogEvents, log_events
@@ -25,6 +31,7 @@ from runner.execute.rundir import private_root
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery, ObjectsApi
 from runner.kube.leader import Reactions, exit_within, leadership
+from runner.kube.listwatch import Change
 from runner.kube.recorder import Recorder
 from runner.kube.reflector import Reflector
 from runner.kube.sockets import Fence
@@ -38,10 +45,9 @@ from runner.version import VERSION, commit
 
 log = structlog.get_logger(__name__)
 
-MEASURE_EVERY = 5.0
-"""Seconds between two looks at the queue and the reflectors for the metrics."""
-
 Watches = Mapping[GroupVersionKind, Watch]
+Meanwhile = Callable[[Callable[[Collection[GroupVersionKind]], int]], Coroutine[Any, Any, None]]
+"""Is given what has every custom resource of some kinds reconciled, and returns how many they are."""
 
 
 async def run_operator(settings: Settings, watches: Watches) -> int:
@@ -52,15 +58,23 @@ async def run_operator(settings: Settings, watches: Watches) -> int:
     Raises OperatorError when the operator cannot start.
     """
     stopping = asyncio.Event()
+    with stopped_by_signals(stopping):
+        return await operate(settings, watches, stopping)
+
+
+async def operate(
+    settings: Settings, watches: Watches, stopping: asyncio.Event, meanwhile: Meanwhile | None = None
+) -> int:
+    """The same until `stopping` is set, or `meanwhile` returns, which begins when this process leads."""
     async with AsyncExitStack() as stack:
-        stack.enter_context(stopped_by_signals(stopping))
         parts = await _Parts.build(stack, settings, watches)
         leadership = parts.leadership
         await parts.listen(stack)
         await either(stopping.wait(), leadership.won())
         if not stopping.is_set():
             parts.work(stack)
-            await either(stopping.wait(), leadership.lost(), parts.serve())
+            also = [meanwhile(parts.enqueue)] if meanwhile else []
+            await either(stopping.wait(), leadership.lost(), parts.serve(), *also)
         log.info("Stopping", grace_seconds=settings.graceful_shutdown_timeout)
         in_time = await parts.workers.stop(settings.graceful_shutdown_timeout)
     log.info("Stopped", runs_cut_short=not in_time, leadership_lost=leadership.is_lost)
@@ -70,10 +84,12 @@ async def run_operator(settings: Settings, watches: Watches) -> int:
 class _Parts:
     """Every part of one operator, wired together."""
 
-    def __init__(self, client: Client, fence: Fence, settings: Settings, watches: Watches) -> None:
+    def __init__(
+        self, client: Client, fence: Fence, settings: Settings, watches: Watches, figures: Metrics
+    ) -> None:
         self._settings = settings
         self._watches = watches
-        self._metrics = Metrics(watches)
+        self._metrics = figures
         self._report = Report(self._metrics)
         self._client = client
         self._discovery = Discovery(client)
@@ -90,27 +106,34 @@ class _Parts:
             on_dependent=self._follow,
             metrics=self._metrics,
             leading=lambda: not fence.shut,
-            keeps_children=lambda gvk: gvk in watches and any(map(uses_children, watches[gvk].status.values())),
+            keeps_children=lambda gvk: gvk in watches and _wants_children(watches[gvk]),
         )
+        self._objects = ObjectsApi(client, self._discovery)
+        self._related = RelatedObjects(watches, self._objects, self._queue)
         self._watching = Watching(
             lambda gvk, namespace, on_change: Reflector(client, self._discovery, gvk, namespace, on_change),
             self._queue,
-            self._report.changed,
+            self._resource_changed if self._related.looks else self._report.changed,
             own_write=self.proxy.own_write,
             settle=self.proxy.settle,
+            look=self._related.look if self._related.looks else None,
         )
         self.executor = Executor(
             private_root(settings.runner_dir), settings.environment, console=_console(settings, watches)
         )
-        self.workers = Workers(self._queue, self._reconciler().reconcile, total)
+        reconciler = self._reconciler()
+        reconciler.related = self._related
+        self.workers = Workers(self._queue, reconciler.reconcile, total)
+        self._metrics.live(self._readings(caps, reconciler))
         self.leadership = leadership(settings, client, fence, self._reactions())
 
     @classmethod
     async def build(cls, stack: AsyncExitStack, settings: Settings, watches: Watches) -> _Parts:
         fence = Fence()
-        client = await Client.connect(settings.cluster, fence=fence)
+        figures = Metrics(watches)
+        client = await Client.connect(settings.cluster, fence=fence, on_request=figures.requested)
         stack.push_async_callback(client.close)
-        parts = cls(client, fence, settings, watches)
+        parts = cls(client, fence, settings, watches, figures)
         stack.push_async_callback(parts.executor.close)
         stack.push_async_callback(parts.leadership.hand_over)
         return parts
@@ -148,33 +171,47 @@ class _Parts:
         stack.push_async_callback(ended, recording)
         warming_up = asyncio.create_task(self._warm_up(), name="warm-up")
         stack.push_async_callback(ended, warming_up)
+        stack.push_async_callback(self._related.stop)
         stack.push_async_callback(self._watching.stop)
-        for gvk, watch in self._watches.items():
-            self._metrics.workers(gvk, active=0, most=self._settings.workers(gvk))
+        for watch in self._watches.values():
             self._watching.resources(watch, self._settings.namespaces or ("",))
+        self._related.follow(self._watching, self._settings.namespaces)
         self.workers.start()
 
     async def serve(self) -> None:
-        """Say when all is watched, and then keep the gauges true, for ever."""
+        """Say when all is watched, and then go on for ever."""
         await self._watching.has_synced()
         log.info("Ready", kinds=len(self._watches), proxy_port=self.proxy.port)
-        while True:
-            for gvk, depth in self._queue.depths().items():
-                self._metrics.queue_depth(gvk, depth.due)
-                self._metrics.workers(gvk, active=depth.active, most=self._settings.workers(gvk))
-            for (gvk, namespace), restarts in self._watching.restarts():
-                self._metrics.reflector_restarts(gvk, namespace, restarts)
-            await asyncio.sleep(MEASURE_EVERY)
+        await asyncio.Event().wait()
+
+    def enqueue(self, kinds: Collection[GroupVersionKind]) -> int:
+        """Have every custom resource of these kinds reconciled because its content has changed."""
+        keys = [key for gvk in kinds for key in self._watching.resource_keys(gvk)]
+        for key in keys:
+            self._queue.add(key, Trigger.CONTENT)
+        return len(keys)
 
     def _reconciler(self) -> Reconciler:
         return Reconciler(
             self._watches,
-            objects=ObjectsApi(self._client, self._discovery),
+            objects=self._objects,
             executor=self.executor,
             recorder=self._recorder,
             grant=self.proxy.grant,
             on_finished=self._report.finished,
-            defaults=self._defaults,
+            defaults=partial(defaults_of, self._settings),
+            on_task_failed=self._metrics.task_failed,
+        )
+
+    def _readings(self, workers: Mapping[GroupVersionKind, int], reconciler: Reconciler) -> Readings:
+        return Readings(
+            workers,
+            self._metrics.controllers,
+            self._queue,
+            self._watching,
+            ages=reconciler.ages,
+            zygotes=lambda: self.executor.zygotes_alive,
+            zygote_starts=lambda: self.executor.zygote_starts,
         )
 
     def _reactions(self) -> Reactions:
@@ -189,18 +226,6 @@ class _Parts:
         self.proxy.refuse_all()
         self.workers.cancel()
 
-    def _defaults(self, gvk: GroupVersionKind) -> Defaults:
-        return Defaults(
-            reconcile_period=self._settings.reconcile_period,
-            verbosity=self._settings.verbosity(gvk),
-            reconcile_at_start=self._settings.reconcile_at_start,
-            deadline=self._settings.run_deadline,
-            gather_facts=self._settings.gather_facts,
-            ansible_args=self._settings.ansible_args,
-            engine=Engine(self._settings.executor),
-            bounds=Bounds(self._settings.min_reconcile_period, self._settings.max_runner_artifacts_limit),
-        )
-
     def _follow(self, owner: Owner, kind: GroupVersionKind, mechanism: Mechanism, namespace: str) -> None:
         by_annotation = mechanism is Mechanism.ANNOTATION
         place = where_to_watch(
@@ -210,10 +235,34 @@ class _Parts:
             owner_watch = OwnerWatch(owner.gvk, bool(owner.namespace), not by_annotation, by_annotation)
             self._watching.dependents((kind, place), owner_watch)
 
+    def _resource_changed(self, change: Change) -> None:
+        self._report.changed(change)
+        self._related.follow_declared(self._watching, change, self._settings.namespaces)
+
     def _trouble(self) -> str:
         """What keeps the operator from being ready; a forbidden kind does not, the others are served."""
         unready = self._watching.unready()
         return f"not watching {', '.join(map(str, unready))}" if unready else ""
+
+
+def defaults_of(settings: Settings, gvk: GroupVersionKind) -> Defaults:
+    """What applies to the objects of a kind where neither they nor its watch say otherwise."""
+    return Defaults(
+        reconcile_period=settings.reconcile_period,
+        verbosity=settings.verbosity(gvk),
+        reconcile_at_start=settings.reconcile_at_start,
+        deadline=settings.run_deadline,
+        gather_facts=settings.gather_facts,
+        ansible_args=settings.ansible_args,
+        engine=Engine(settings.executor),
+        bounds=Bounds(settings.min_reconcile_period, settings.max_runner_artifacts_limit),
+        go_messages=settings.go_messages,
+    )
+
+
+def _wants_children(watch: Watch) -> bool:
+    """Whether anybody asks what a run wrote or read."""
+    return bool(watch.reconcile_on) or any(map(uses_children, watch.status.values()))
 
 
 def _console(settings: Settings, watches: Watches) -> Console:

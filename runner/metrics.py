@@ -1,159 +1,108 @@
-"""Counters and histograms, under the names that existing dashboards ask for."""
+"""What the operator counts and measures, for Prometheus; `families` has the names and meanings."""
 
 from __future__ import annotations
 
+import heapq
+import time
 from collections import Counter as Tally
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 from prometheus_client.gc_collector import GCCollector
+from prometheus_client.metrics_core import Metric
 from prometheus_client.process_collector import ProcessCollector
+from prometheus_client.registry import Collector
 
+from runner import families
+from runner.families import FAMILIES, Family, Sample, Type
 from runner.objects import GroupVersionKind, ObjectKey
 
-GO_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""The Go client's defaults, in seconds: kept where its metric is."""
-FRAMEWORK_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 20, 30, 40, 50, 60)
-"""Of controller-runtime's reconcile time, in seconds; a few of its finest are left out."""
-RUN_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
+MOST_FAILING = 100
+MOST_TASKS = 200
+"""Time series at most: what is labelled by object or task would grow without end."""
+_OTHER = ("other", "other")
 
 
 class Metrics:
     """Every metric of one operator, in a registry of its own. Durations are in seconds."""
 
     def __init__(self, watched: Iterable[GroupVersionKind] = ()) -> None:
-        """`watched` tells which controllers would have the same name."""
-        self._controllers = controller_names(watched)
+        """`watched` tells which controllers would have the same name, and which series are there at once."""
+        watched = list(watched)
+        self.controllers = controller_names(watched)
         disable_created_metrics()  # type: ignore[no-untyped-call]  # the library's switch is not annotated
         self.registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         GCCollector(registry=registry)
-        self._declare_go(registry)
-        self._declare_framework(registry)
-        self._declare_own(registry)
+        self._build = _gauge(families.BUILD, registry)
+        self._created = _gauge(families.CREATED, registry)
+        self._master = _gauge(families.MASTER, registry)
+        self._requests = _counter(families.REQUESTS, registry)
+        self._proxied = _histogram(families.PROXIED, registry)
+        self._reasons = _counter(families.REASONS, registry)
+        self._task_failures = _counter(families.TASK_FAILURES, registry)
+        self._by_kind = _ByKind.made(registry)
+        self._kinds: dict[GroupVersionKind, _Kind] = {}
+        self._requested: dict[tuple[str, str, str], Counter] = {}
+        self._tasks: set[tuple[GroupVersionKind, str, str]] = set()
+        self._objects = _Objects(watched)
+        self._live = _Live(self._objects)
+        registry.register(self._live)
+        for gvk in watched:
+            self._kind(gvk)
 
-    def _declare_go(self, registry: CollectorRegistry) -> None:
-        """Those of the Go operator."""
-        self._build = Gauge(
-            "ansible_operator_build_info", "Version of the operator.", ["commit", "version"], registry=registry
-        )
-        self._results = Gauge(
-            "ansible_operator_reconcile_result", "Finished reconciles.", ["GVK", "result"], registry=registry
-        )
-        self._reconciles = Histogram(
-            "ansible_operator_reconciles",
-            "Seconds of a reconcile, run included.",
-            ["GVK"],
-            buckets=GO_BUCKETS,
-            registry=registry,
-        )
-        self._created = Gauge(
-            "resource_created_at_seconds",
-            "When a custom resource was created, in Unix time.",
-            ["name", "namespace", "group", "version", "kind"],
-            registry=registry,
-        )
-        self._depth = Gauge("workqueue_depth", "Keys waiting.", ["name", "controller"], registry=registry)
-        self._waited = Histogram(
-            "workqueue_queue_duration_seconds",
-            "Seconds a due key waited.",
-            ["name", "controller"],
-            buckets=RUN_BUCKETS,
-            registry=registry,
-        )
-
-    def _declare_framework(self, registry: CollectorRegistry) -> None:
-        """Those of controller-runtime and client-go that dashboards ask for."""
-        self._framework_results = Counter(
-            "controller_runtime_reconcile_total",
-            "Finished reconciles.",
-            ["controller", "result"],
-            registry=registry,
-        )
-        self._framework_errors = Counter(
-            "controller_runtime_reconcile_errors_total", "Failed reconciles.", ["controller"], registry=registry
-        )
-        self._framework_time = Histogram(
-            "controller_runtime_reconcile_time_seconds",
-            "Seconds of a reconcile, run included.",
-            ["controller"],
-            buckets=FRAMEWORK_BUCKETS,
-            registry=registry,
-        )
-        self._active = Gauge(
-            "controller_runtime_active_workers", "Reconciles under way.", ["controller"], registry=registry
-        )
-        self._most_active = Gauge(
-            "controller_runtime_max_concurrent_reconciles",
-            "Most reconciles at a time.",
-            ["controller"],
-            registry=registry,
-        )
-        self._master = Gauge(
-            "leader_election_master_status", "1 while this process leads.", ["name"], registry=registry
-        )
-
-    def _declare_own(self, registry: CollectorRegistry) -> None:
-        self._runs = Histogram(
-            "ansible_operator_run_seconds",
-            "Seconds of an Ansible run.",
-            ["GVK", "result"],
-            buckets=RUN_BUCKETS,
-            registry=registry,
-        )
-        self._engines = Counter(
-            "ansible_operator_runs_started_total",
-            "Runs by how they were started.",
-            ["GVK", "engine"],
-            registry=registry,
-        )
-        self._reasons = Counter(
-            "ansible_operator_runs_total",
-            "Runs that ended, by the most urgent reason they had.",
-            ["group", "version", "kind", "trigger", "result"],
-            registry=registry,
-        )
-        self._proxied = Histogram(
-            "ansible_operator_proxy_request_seconds",
-            "Seconds of a role's API request, by method and answer.",
-            ["method", "code"],
-            buckets=GO_BUCKETS,
-            registry=registry,
-        )
-        self._watches = Gauge(
-            "ansible_operator_reflector_restarts",
-            "Times a list and watch had to begin anew.",
-            ["GVK", "namespace"],
-            registry=registry,
-        )
+    def live(self, read: Callable[[], Iterable[Sample]]) -> None:
+        """Have `read` called at each scrape, for the metrics that are read then."""
+        self._live.read.append(read)
 
     def build(self, version: str, commit: str) -> None:
         self._build.labels(commit=commit, version=version).set(1)
 
     def reconciled(self, gvk: GroupVersionKind, seconds: float) -> None:
-        self._reconciles.labels(str(gvk)).observe(seconds)
+        self._kind(gvk).reconciles.observe(seconds)
 
     def result(self, gvk: GroupVersionKind, *, succeeded: bool) -> None:
-        self._results.labels(str(gvk), _result(succeeded)).inc()
+        self._kind(gvk).results[succeeded].inc()
 
     def framework(self, gvk: GroupVersionKind, result: str, seconds: float) -> None:
         """`result` is success, error or requeue_after."""
-        controller, _ = self._controller(gvk)
-        self._framework_results.labels(controller, result).inc()
-        self._framework_errors.labels(controller).inc(result == "error")
-        self._framework_time.labels(controller).observe(seconds)
+        kind = self._kind(gvk)
+        kind.totals[result].inc()
+        if result == "error":
+            kind.errors.inc()
+        kind.time.observe(seconds)
 
-    def workers(self, gvk: GroupVersionKind, *, active: int, most: int) -> None:
-        controller, _ = self._controller(gvk)
-        self._active.labels(controller).set(active)
-        self._most_active.labels(controller).set(most)
+    def worked(self, gvk: GroupVersionKind, *, waited: float, seconds: float) -> None:
+        """A worker is done with a request, which had waited for it."""
+        kind = self._kind(gvk)
+        kind.waited.observe(waited)
+        kind.worked.observe(seconds)
+
+    def settled(self, key: ObjectKey, *, succeeded: bool) -> None:
+        """An object's reconcile has succeeded or failed."""
+        self._objects.settled(key, succeeded=succeeded)
+
+    def forget(self, key: ObjectKey) -> None:
+        """A reconcile has found that the object is no more."""
+        self._objects.gone(key)
 
     def master(self, name: str, *, leading: bool) -> None:
         self._master.labels(name).set(leading)
 
     def ran(self, gvk: GroupVersionKind, seconds: float, *, succeeded: bool, engine: str = "cold") -> None:
-        self._runs.labels(str(gvk), _result(succeeded)).observe(seconds)
-        self._engines.labels(str(gvk), engine).inc()
+        kind = self._kind(gvk)
+        kind.runs[succeeded].observe(seconds)
+        kind.engines[engine].inc()
+
+    def task_failed(self, gvk: GroupVersionKind, action: str, task: str) -> None:
+        """`task` is its file:line."""
+        series = (gvk, action, task)
+        if series not in self._tasks and len(self._tasks) >= MOST_TASKS:
+            action, task = _OTHER
+        else:
+            self._tasks.add(series)
+        self._task_failures.labels(*_kind_of(gvk), action, task).inc()
 
     def ran_because(self, gvk: GroupVersionKind, trigger: str, result: str) -> None:
         """`result` is succeeded, failed or interrupted."""
@@ -163,32 +112,156 @@ class Metrics:
         self._created.labels(*_resource(key)).set(unix_time)
 
     def gone(self, key: ObjectKey) -> None:
+        self._objects.gone(key)
         self._created.remove(*_resource(key))
 
-    def queue_depth(self, gvk: GroupVersionKind, keys: int) -> None:
-        self._depth.labels(*self._controller(gvk)).set(keys)
-
-    def queue_wait(self, gvk: GroupVersionKind, seconds: float) -> None:
-        self._waited.labels(*self._controller(gvk)).observe(seconds)
-
-    def _controller(self, gvk: GroupVersionKind) -> tuple[str, str]:
-        """The controller's name, in both labels."""
-        name = self._controllers.get(gvk) or _controller(gvk)
-        return name, name
+    def requested(self, method: str, host: str, code: str) -> None:
+        """The operator has asked the API server; `code` is the answer's status."""
+        series = (code, method, host)
+        counter = self._requested.get(series)
+        if counter is None:
+            counter = self._requested[series] = self._requests.labels(*series)
+        counter.inc()
 
     def proxied(self, method: str, code: int, seconds: float) -> None:
         self._proxied.labels(method, str(code)).observe(seconds)
 
-    def reflector_restarts(self, gvk: GroupVersionKind, namespace: str, restarts: int) -> None:
-        self._watches.labels(str(gvk), namespace).set(restarts)
+    def _kind(self, gvk: GroupVersionKind) -> _Kind:
+        kind = self._kinds.get(gvk)
+        if kind is None:
+            name = self.controllers.setdefault(gvk, _controller(gvk))
+            kind = self._kinds[gvk] = _Kind.made(self._by_kind, str(gvk), name)
+        return kind
 
 
-def _result(succeeded: bool) -> str:
-    return "succeeded" if succeeded else "failed"
+class _ByKind(NamedTuple):
+    """The metrics that every reconcile changes."""
+
+    results: Gauge
+    reconciles: Histogram
+    totals: Counter
+    errors: Counter
+    time: Histogram
+    waited: Histogram
+    worked: Histogram
+    runs: Histogram
+    engines: Counter
+
+    @classmethod
+    def made(cls, registry: CollectorRegistry) -> _ByKind:
+        return cls(
+            results=_gauge(families.RESULTS, registry),
+            reconciles=_histogram(families.RECONCILES, registry),
+            totals=_counter(families.RECONCILE_TOTAL, registry),
+            errors=_counter(families.RECONCILE_ERRORS, registry),
+            time=_histogram(families.RECONCILE_TIME, registry),
+            waited=_histogram(families.WAITED, registry),
+            worked=_histogram(families.WORKED, registry),
+            runs=_histogram(families.RUNS, registry),
+            engines=_counter(families.ENGINES, registry),
+        )
+
+
+class _Kind(NamedTuple):
+    """Those of one kind, looked up once: a label costs more than what it counts. All begin at 0."""
+
+    results: dict[bool, Gauge]
+    reconciles: Histogram
+    totals: dict[str, Counter]
+    errors: Counter
+    time: Histogram
+    waited: Histogram
+    worked: Histogram
+    runs: dict[bool, Histogram]
+    engines: dict[str, Counter]
+
+    @classmethod
+    def made(cls, of: _ByKind, gvk: str, controller: str) -> _Kind:
+        ends = {True: "succeeded", False: "failed"}
+        return cls(
+            results={end: of.results.labels(gvk, text) for end, text in ends.items()},
+            reconciles=of.reconciles.labels(gvk),
+            totals={name: of.totals.labels(controller, name) for name in ("success", "error", "requeue_after")},
+            errors=of.errors.labels(controller),
+            time=of.time.labels(controller),
+            waited=of.waited.labels(controller, controller),
+            worked=of.worked.labels(controller, controller),
+            runs={end: of.runs.labels(gvk, text) for end, text in ends.items()},
+            engines={name: of.engines.labels(gvk, name) for name in ("warm", "cold")},
+        )
+
+
+class _Objects:
+    """Which custom resources fail, and since when; those that nobody has reconciled yet are not there."""
+
+    def __init__(self, watched: Iterable[GroupVersionKind]) -> None:
+        self._watched = list(watched)
+        self._fine: set[ObjectKey] = set()
+        self._failing: dict[ObjectKey, float] = {}
+
+    def settled(self, key: ObjectKey, *, succeeded: bool) -> None:
+        if not succeeded:
+            self._fine.discard(key)
+            self._failing.setdefault(key, time.time())
+        elif key not in self._fine:
+            self._fine.add(key)
+            self._failing.pop(key, None)
+
+    def gone(self, key: ObjectKey) -> None:
+        self._fine.discard(key)
+        self._failing.pop(key, None)
+
+    def __call__(self) -> Iterator[Sample]:
+        for condition, keys in (("Failure", self._failing), ("Successful", self._fine)):
+            found = Tally(key.gvk for key in keys)
+            for gvk in dict.fromkeys([*self._watched, *found]):
+                yield families.OBJECTS, (*_kind_of(gvk), condition), found[gvk]
+        for key, since in heapq.nsmallest(MOST_FAILING, self._failing.items(), key=lambda item: item[1]):
+            yield families.FAILING_SINCE, _resource(key), since
+
+
+class _Live(Collector):
+    """What is read when somebody scrapes: it costs nothing while nobody does."""
+
+    def __init__(self, *read: Callable[[], Iterable[Sample]]) -> None:
+        self.read = list(read)
+
+    def collect(self) -> Iterator[Metric]:
+        found = {family.name: _metric(family) for family in FAMILIES if family.live}
+        for read in self.read:
+            for family, values, value in read():
+                labels = dict(zip(family.labels, values, strict=True))
+                found[family.name].add_sample(family.name, labels, value)
+        yield from found.values()
+
+    def describe(self) -> Iterator[Metric]:
+        """For the registry, which would collect to know the names."""
+        yield from (_metric(family) for family in FAMILIES if family.live)
+
+
+def _metric(family: Family) -> Metric:
+    name = family.name.removesuffix("_total") if family.type is Type.COUNTER else family.name
+    return Metric(name, family.meaning, str(family.type))
+
+
+def _counter(family: Family, registry: CollectorRegistry) -> Counter:
+    return Counter(family.name, family.meaning, family.labels, registry=registry)
+
+
+def _gauge(family: Family, registry: CollectorRegistry) -> Gauge:
+    return Gauge(family.name, family.meaning, family.labels, registry=registry)
+
+
+def _histogram(family: Family, registry: CollectorRegistry) -> Histogram:
+    return Histogram(family.name, family.meaning, family.labels, buckets=family.buckets, registry=registry)
+
+
+def _kind_of(gvk: GroupVersionKind) -> tuple[str, str, str]:
+    return gvk.group, gvk.version, gvk.kind
 
 
 def _resource(key: ObjectKey) -> tuple[str, ...]:
-    return (key.name, key.namespace, key.gvk.group, key.gvk.version, key.gvk.kind)
+    return key.name, key.namespace, *_kind_of(key.gvk)
 
 
 def controller_names(watched: Iterable[GroupVersionKind]) -> dict[GroupVersionKind, str]:

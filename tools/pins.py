@@ -1,7 +1,8 @@
 """Makes the pinned requirements anew from pyproject.toml: `python -m tools.pins`, with uv beside this Python.
 
 `run.txt` holds what an operator needs whatever the release of ansible-core, `ansible-<release>.txt` what that
-release has of its own, `dev.txt` what the project's tools need besides.
+release has of its own, `dev.txt` what the project's tools need besides, `docs.txt` what builds the site of the
+documentation, in a virtual environment of its own.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ def main() -> int:
         write(f"ansible-{release}.txt", {name: pin for name, pin in pins.items() if name not in shared})
     tools = compiled("pyproject.toml", RELEASES[TESTED], "--all-extras", "-P", f"ansible-core=={TESTED}.*")
     write("dev.txt", {name: pin for name, pin in tools.items() if name not in tested})
-    write("build.txt", compiled("requirements/build.in", RELEASES[TESTED]))
+    for name in ("build", "docs"):
+        write(f"{name}.txt", compiled(f"requirements/{name}.in", RELEASES[TESTED], "--fork-strategy", "fewest"))
     return 0
 
 

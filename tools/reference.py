@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 
+from runner import cli
 from runner.config.flags import RUN_FLAGS, Flag, boolean
 from runner.config.golang import parse_duration
 from runner.config.settings import VARIABLES
@@ -34,6 +36,14 @@ def page() -> str:
             "",
             *table(("flag", "type", "default", "meaning"), [_flag(flag) for flag in RUN_FLAGS]),
             "",
+            "## `ansible-operator run-once KIND NAME` +",
+            "",
+            *table(("flag", "meaning"), _options(_command("run-once"))),
+            "",
+            "## `ansible-operator dev` +",
+            "",
+            *table(("command", "flag", "meaning"), _dev()),
+            "",
             "## Fields of watches.yaml",
             "",
             *table(
@@ -62,6 +72,44 @@ def page() -> str:
 def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
     """A Markdown table, a line each."""
     return [f"| {' | '.join(cells)} |" for cells in (head, tuple("---" for _ in head), *rows)]
+
+
+def _command(*words: str) -> argparse.ArgumentParser:
+    """The parser of a command of `ansible-operator`, or of a command of that."""
+    parser, _ = cli._parser(words[0])  # noqa: SLF001  (argparse keeps what it knows to itself)
+    for word in words:
+        parser = _subcommands(parser)[word][1]
+    return parser
+
+
+def _subcommands(parser: argparse.ArgumentParser) -> dict[str, tuple[str, argparse.ArgumentParser]]:
+    """What each does, and its parser."""
+    (found,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))  # noqa: SLF001
+    helps = {choice.dest: choice.help or "" for choice in found._choices_actions}  # noqa: SLF001
+    return {name: (helps[name], inner) for name, inner in found.choices.items()}
+
+
+def _options(parser: argparse.ArgumentParser, without: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    actions = (action for action in parser._actions if action.dest not in ("help", *without))  # noqa: SLF001
+    return [(_option(action), (action.help or "") % vars(action)) for action in actions]
+
+
+def _option(action: argparse.Action) -> str:
+    name = ", ".join(action.option_strings) or str(action.metavar or action.dest)
+    return f"`{name}`"
+
+
+def _dev() -> list[tuple[str, ...]]:
+    """The flags that say which control plane are the same for all, and shown of the first."""
+    commands = _subcommands(_command("dev"))
+    return [
+        row
+        for name, (text, parser) in commands.items()
+        for row in [
+            (f"`dev {name}`", "", text),
+            *(("", *option) for option in _options(parser, () if name == "up" else ("name", "dir"))),
+        ]
+    ]
 
 
 def _name(name: str, ours: bool) -> str:

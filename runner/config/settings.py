@@ -81,6 +81,7 @@ class Settings:
     min_reconcile_period: float = 10.0
     max_runner_artifacts_limit: int = 100
     run_deadline: float | None = None
+    go_messages: bool = False
     metrics_bind_address: str = ":8443"
     metrics_secure: bool = False
     metrics_require_rbac: bool = False
@@ -96,6 +97,7 @@ class Settings:
     runner_dir: Path = Path("/tmp/ansible-operator/runner")  # noqa: S108  (the Go operator's place)
     executor: str = "auto"
     reconcile_at_start: bool = True
+    watch: bool = False
     cluster: ClusterSettings = NOTHING_GIVEN
     gather_facts: bool = True
     console_verbosity: int = 0

@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-import jmespath
-from jmespath.exceptions import JMESPathError
-
 from runner.objects import GroupVersionKind
 
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
-
-
-SOURCES = ("stats", "data", "facts", "children")
-"""The keys of what the expressions are evaluated on."""
-_ON_EVERY_CHILD = {
-    *("multi_select_list", "multi_select_dict", "key_val_pair", "function_expression"),
-    *("or_expression", "and_expression", "not_expression", "comparator"),
-}
-_ON_NO_CHILD = {"literal", "expref"}
-_WHOLE = "@"
-"""In place of a key: the whole of the source is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +44,21 @@ class Selector:
         return all(requirement.matches(labels) for requirement in self.requirements)
 
 
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Objects that custom resources use and do not own.
+
+    `names` is a JMESPath expression over the custom resource, which yields a name, a list of names, or of
+    {name, namespace}. Where it is empty, `selector` says which objects concern every custom resource of the kind:
+    those of their own namespace, or of all.
+    """
+
+    gvk: GroupVersionKind
+    names: str = ""
+    selector: Selector = field(default_factory=Selector)
+    all_namespaces: bool = False
+
+
 class Engine(StrEnum):
     """How a run is started: `auto` is warm where that can be, cold otherwise."""
 
@@ -87,8 +88,9 @@ class Finalizer:
 class Watch:
     """One entry of watches.yaml. `reconcile_period` is in seconds; None leaves it to the flag, <0 means never.
 
-    `status` maps a field of the custom resource's status to a JMESPath expression over the run's result; `engine`
-    is None where the flag decides.
+    `go_messages` asks for the Go operator's texts of failures, whatever the flag says. `status` maps a field of
+    the custom resource's status to a JMESPath expression over the run's result; `engine` is None where the flag
+    decides. `reconcile_on` maps a kind of dependents to a JMESPath expression over one.
     """
 
     gvk: GroupVersionKind
@@ -106,8 +108,11 @@ class Watch:
     snake_case: bool = True
     mark_unsafe: bool = False
     rescued_tasks_fail: bool = False
+    go_messages: bool = False
     status: Mapping[str, str] = field(default_factory=dict)
     engine: Engine | None = None
+    references: tuple[Reference, ...] = ()
+    reconcile_on: Mapping[GroupVersionKind, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,40 +150,27 @@ WATCH_FIELDS = (
     WatchField("selector", "label selector", "{}", "only custom resources with these labels"),
     WatchField("finalizer", "{name, playbook, role, vars}", "", "what runs before a custom resource is gone"),
     WatchField("rescuedTasksFail", "boolean", "false", "a rescued task makes the run fail, as in Go", ours=True),
+    WatchField(
+        "references",
+        "list of {apiVersion, kind, names, selector, namespaces}",
+        "[]",
+        "objects that a custom resource uses and does not own: it runs when one of them changes",
+        ours=True,
+    ),
+    WatchField(
+        "dependents",
+        "list of {apiVersion, kind, reconcileOn}",
+        "[]",
+        "dependents that make their owner run when what a JMESPath expression yields of them changes",
+        ours=True,
+    ),
+    WatchField("goMessages", "boolean", "the flag", "tell failures in the Go operator's words", ours=True),
     WatchField("status", "map of JMESPath", "{}", "status fields from what the run came to", ours=True),
     WatchField(
-        "executor", "auto, warm or cold", "the flag", "how runs are started: see performance.md", ours=True
+        "executor",
+        "auto, warm or cold",
+        "the flag",
+        "how runs are started, as by the flag: see warm.md",
+        ours=True,
     ),
 )
-
-
-def syntax_error(expression: str) -> str:
-    """Why the expression cannot be compiled, or ""."""
-    try:
-        jmespath.compile(expression)
-    except JMESPathError as error:
-        return str(error).strip().splitlines()[0]
-    return ""
-
-
-def foreign_keys(expression: str) -> list[str]:
-    """The first keys that the expression asks for and no run has; they are always null."""
-    parsed: Mapping[str, Any] = jmespath.compile(expression).parsed
-    return sorted({key for key in _first_keys(parsed) if key not in (*SOURCES, _WHOLE)})
-
-
-def uses_children(expression: str) -> bool:
-    """Whether what the expression yields may depend on the objects of the run's own."""
-    return not {"children", _WHOLE}.isdisjoint(_first_keys(jmespath.compile(expression).parsed))
-
-
-def _first_keys(node: Mapping[str, Any]) -> Iterator[str]:
-    """The keys looked up in the source itself; the rest is looked up in what its left side yields."""
-    if node["type"] == "field":
-        yield node["value"]
-    elif node["type"] in ("current", "identity"):
-        yield _WHOLE
-    elif node["type"] not in _ON_NO_CHILD:
-        children = node["children"] if node["type"] in _ON_EVERY_CHILD else node["children"][:1]
-        for child in children:
-            yield from _first_keys(child)

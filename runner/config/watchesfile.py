@@ -6,27 +6,23 @@ path relative to the working directory runs as well as it loads.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from runner.config.expressions import SOURCES, foreign_keys, syntax_error
+from runner.config.fields import Fields, Mistakes
 from runner.config.golang import substitute
+from runner.config.reactions import kind_of, reconcile_on, reference, selector
 from runner.config.watches import (
-    OPERATORS,
-    SOURCES,
     WATCH_FIELDS,
     Content,
     Engine,
     Finalizer,
-    Requirement,
-    Selector,
     Watch,
-    foreign_keys,
-    syntax_error,
 )
-from runner.config.yamlfile import Fields, Located, Mistakes, read_yaml
+from runner.config.yamlfile import UNREADABLE, Located, read_yaml
 from runner.errors import Problem, WatchesError
 from runner.objects import GroupVersionKind
 
@@ -38,7 +34,7 @@ Found = tuple[Path | None, list[Path]]
 
 
 DEFAULT_ARTIFACTS = 20
-_KNOWN_AND_UNUSED = {"maxworkers", "ansibleverbosity"}
+_ELSEWHERE = dict.fromkeys(("maxworkers", "ansibleverbosity"), "set it by the environment or a flag")
 _FIELDS = tuple(field.name for field in WATCH_FIELDS)
 
 
@@ -86,10 +82,10 @@ def _collection_directories(environment: Mapping[str, str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a watches file says: the watches that are sound, the line of each, and every mistake in file order."""
+    """What a watches file says: the watches that are sound, the entry of each, and every mistake in file order."""
 
     watches: tuple[Watch, ...]
-    lines: Mapping[GroupVersionKind, int]
+    entries: Mapping[GroupVersionKind, Located]
     fatal: tuple[Problem, ...]
     harmless: tuple[Problem, ...]
 
@@ -115,12 +111,12 @@ def read_watches(path: Path, directory: Path, environment: Mapping[str, str], ho
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise WatchesError([Problem(str(path), 1, "", f"cannot be read: {error}")]) from error
+        raise WatchesError([Problem(str(path), 1, "", f"cannot be read: {error}", UNREADABLE)]) from error
     mistakes = Mistakes(str(path))
     reader = _Reader(directory, environment, mistakes, home)
     watches = reader.read(read_yaml(substitute(text, environment), str(path)))
     fatal = sorted(mistakes.fatal, key=lambda problem: problem.line)
-    return Reading(watches, reader.lines, tuple(fatal), tuple(mistakes.harmless))
+    return Reading(watches, reader.entries, tuple(fatal), tuple(mistakes.harmless))
 
 
 class _Reader:
@@ -129,7 +125,7 @@ class _Reader:
         self._home = home
         self._environment = environment
         self._mistakes = mistakes
-        self.lines: dict[GroupVersionKind, int] = {}
+        self.entries: dict[GroupVersionKind, Located] = {}
 
     def read(self, document: Located) -> tuple[Watch, ...]:
         if document.value is None:
@@ -140,11 +136,12 @@ class _Reader:
             )
             return ()
         found = (
-            self._watch(Fields(node, f"[{index}]", self._mistakes)) for index, node in enumerate(document.value)
+            self._watch(node, Fields(node, f"[{index}]", self._mistakes))
+            for index, node in enumerate(document.value)
         )
         return tuple(watch for watch in found if watch is not None)
 
-    def _watch(self, fields: Fields) -> Watch | None:
+    def _watch(self, node: Located, fields: Fields) -> Watch | None:
         gvk = GroupVersionKind(fields.text("group"), fields.text("version"), fields.text("kind"))
         content = self._content(fields)
         watch = Watch(
@@ -152,8 +149,8 @@ class _Reader:
             content=content or Content(Path(), is_role=True),
             vars=fields.plain_map("vars"),
             finalizer=self._finalizer(fields.inner("finalizer")),
-            selector=_selector(fields.inner("selector")),
-            blacklist=frozenset(_gvk(item) for item in fields.items("blacklist")),
+            selector=selector(fields.inner("selector")),
+            blacklist=frozenset(map(kind_of, fields.items("blacklist"))),
             reconcile_period=fields.seconds("reconcilePeriod") or None,
             max_runner_artifacts=fields.number("maxRunnerArtifacts", DEFAULT_ARTIFACTS) or DEFAULT_ARTIFACTS,
             manage_status=fields.flag("manageStatus", default=True),
@@ -163,28 +160,36 @@ class _Reader:
             snake_case=fields.flag("snakeCaseParameters", default=True),
             mark_unsafe=fields.flag("markUnsafe", default=False),
             rescued_tasks_fail=fields.flag("rescuedTasksFail", default=False),
+            go_messages=fields.flag("goMessages", default=False),
             status=_status_map(fields),
             engine=_engine(fields),
+            references=tuple(reference(item) for item in fields.items("references")),
+            reconcile_on=dict(filter(None, map(reconcile_on, fields.items("dependents")))),
         )
-        self._check_kind(gvk, fields)
-        self._note_unknown(fields)
+        self._check_kind(gvk, node, fields)
+        fields.note_unknown(_FIELDS, _ELSEWHERE)
         return watch if content else None
 
-    def _check_kind(self, gvk: GroupVersionKind, fields: Fields) -> None:
+    def _check_kind(self, gvk: GroupVersionKind, node: Located, fields: Fields) -> None:
         missing = [name for name in ("version", "kind") if not getattr(gvk, name)]
         for name in missing:
-            fields.problem(name, f"invalid GVK: {gvk}: {name} must not be empty")
-        if not missing and self.lines.setdefault(gvk, fields.line) != fields.line:
-            fields.problem("", f"duplicate GVK: {gvk}, already watched in line {self.lines[gvk]}")
+            fields.problem(name, f"invalid GVK: {gvk}: {name} must not be empty", "watch-kind-missing")
+        if not missing and self.entries.setdefault(gvk, node) is not node:
+            fields.problem(
+                "", f"duplicate GVK: {gvk}, already watched in line {self.entries[gvk].line}", "watch-duplicate"
+            )
 
     def _content(self, fields: Fields) -> Content | None:
         playbook, role = fields.text("playbook"), fields.text("role")
         if not (playbook or role):
-            fields.problem("", "must specify Role or Playbook")
+            fields.problem("", "must specify Role or Playbook", "watch-without-content")
             return None
         return self._resolve(fields, playbook, role)
 
     def _resolve(self, fields: Fields, playbook: str, role: str, *, tolerant: bool = False) -> Content | None:
+        if playbook and role:
+            message = f"{role} is not run: a playbook goes before a role; remove one of them"
+            fields.note("role", message, "watch-two-contents")
         if playbook:
             path, tried = find_playbook(playbook, self._directory, self._home)
         else:
@@ -194,9 +199,11 @@ class _Reader:
         name, value = ("playbook", playbook) if playbook else ("role", role)
         message = f"{name}: {value} was not found; looked at {', '.join(map(str, tried))}"
         if tolerant:
-            fields.note(name, message + "; the finalizer will fail when it is needed")
+            fields.note(
+                name, message + "; the finalizer will fail when it is needed", "watch-finalizer-content-missing"
+            )
             return Content(tried[0], is_role=not playbook)
-        fields.problem(name, message)
+        fields.problem(name, message, "watch-content-missing")
         return None
 
     def _finalizer(self, fields: Fields | None) -> Finalizer | None:
@@ -205,45 +212,12 @@ class _Reader:
         name, playbook, role = fields.text("name"), fields.text("playbook"), fields.text("role")
         variables = fields.plain_map("vars")
         if not name:
-            fields.problem("name", "finalizer must have name")
+            fields.problem("name", "finalizer must have name", "watch-finalizer-invalid")
         if not (playbook or role or variables):
-            fields.problem("", "must specify Role, Playbook or vars")
+            fields.problem("", "must specify Role, Playbook or vars", "watch-finalizer-invalid")
         content = self._resolve(fields, playbook, role, tolerant=bool(variables)) if playbook or role else None
-        self._note_unknown(fields, ("name", "playbook", "role", "vars"))
+        fields.note_unknown(("name", "playbook", "role", "vars"), _ELSEWHERE)
         return Finalizer(name, content, variables)
-
-    def _note_unknown(self, fields: Fields, known: tuple[str, ...] = _FIELDS) -> None:
-        for name, line in fields.unknown():
-            if name.lower() in _KNOWN_AND_UNUSED:
-                hint = "set it by the environment or a flag"
-            else:
-                close = difflib.get_close_matches(name, known, 1)
-                hint = f"did you mean {close[0]}?" if close else "known are " + ", ".join(known)
-            self._mistakes.note(line, fields.at(name), f"unknown field, ignored; {hint}")
-
-
-def _gvk(fields: Fields) -> GroupVersionKind:
-    return GroupVersionKind(fields.text("group"), fields.text("version"), fields.text("kind"))
-
-
-def _selector(fields: Fields | None) -> Selector:
-    if fields is None:
-        return Selector()
-    labels = [Requirement(key, "In", (value,)) for key, value in fields.text_map("matchLabels").items()]
-    return Selector(tuple(labels + [_requirement(item) for item in fields.items("matchExpressions")]))
-
-
-def _requirement(fields: Fields) -> Requirement:
-    operator, values = fields.text("operator"), fields.texts("values")
-    if operator not in OPERATORS:
-        fields.problem(
-            "operator", f'"{operator}" is not a valid label selector operator: use {", ".join(OPERATORS)}'
-        )
-    elif operator in ("In", "NotIn") and not values:
-        fields.problem("values", f"must not be empty for the operator {operator}")
-    elif operator in ("Exists", "DoesNotExist") and values:
-        fields.problem("values", f"must be empty for the operator {operator}")
-    return Requirement(fields.text("key"), operator, values)
 
 
 def _engine(fields: Fields) -> Engine | None:
@@ -261,8 +235,12 @@ def _status_map(fields: Fields) -> dict[str, str]:
         if inner is None:
             continue
         if error := syntax_error(expression):
-            inner.problem(name, f"not a JMESPath expression: {error}")
+            inner.problem(name, f"not a JMESPath expression: {error}", "watch-status-invalid")
         elif unknown := foreign_keys(expression):
             known = " and ".join(SOURCES)
-            inner.note(name, f"{', '.join(unknown)} is always null: the keys of a run's result are {known}")
+            inner.note(
+                name,
+                f"{', '.join(unknown)} is always null: the keys of a run's result are {known}",
+                "watch-status-null",
+            )
     return expressions

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 import structlog
 
-from runner.config.watches import Watch
+from runner.config.watches import Content, Watch
 from runner.control import pause, status
 from runner.control.plan import Paused, Perform
 from runner.control.publish import FAILED, INVALID, UNMAPPED, Announcer, Decide, Writer
 from runner.control.reasons import Previous
 from runner.control.request import Request, Trigger
 from runner.control.status import Fields, Moment, mapped, without
+from runner.control.timers import Handle
 from runner.errors import ApiError, NestedError, NotFoundError
-from runner.execute.run import Ending, Outcome
+from runner.execute.run import Ending, Event, Outcome, Run
 from runner.kube.discovery import ObjectsApi
 from runner.objects import Body, Json, ObjectKey
 
+_STARTS = frozenset({"playbook_on_task_start", "playbook_on_handler_task_start"})
+_FAILURES = frozenset({"runner_on_failed", "runner_on_unreachable"})
 _LONGEST_REFUSAL = 1024
 """Characters: an API server's message may quote the whole value."""
+_SHORT_REFUSAL = 500
+"""At least so many beside a failure: an Event carries both."""
 log = structlog.get_logger(__name__)
 
 
@@ -81,22 +88,61 @@ class Stopwatch:
 
 
 @dataclass(slots=True)
+class UnderWay:
+    """A run of `content` that began at `since` (`began` of the monotonic clock), and what it has said so far.
+
+    `task` is what Ansible told of the last task that started, `failed` the module and place of each that failed;
+    `body` is the object as it was written last; `telling` is what will say, or is saying, how far the run is.
+    """
+
+    content: Content
+    body: Json
+    since: datetime
+    began: float
+    task: Mapping[str, Any] = field(default_factory=dict)
+    failed: list[tuple[str, str]] = field(default_factory=list)
+    telling: Handle | asyncio.Task[None] | None = None
+
+    def note(self, _run: Run, event: Event) -> None:
+        kind, data = event.get("event"), event.get("event_data") or {}
+        if kind in _STARTS:
+            self.task = data
+        elif kind in _FAILURES and not data.get("ignore_errors"):
+            self.failed.append((str(data.get("task_action", "")), place(data, self.content)))
+
+    def ended(self) -> None:
+        """Nothing more is said of it."""
+        if self.telling is not None:
+            self.telling.cancel()
+            self.telling = None
+
+
+def place(task: Mapping[str, Any], content: Content) -> str:
+    """The file:line of a task, relative to the directory that the content's role or playbook is in."""
+    above = content.path.parent
+    root = above.parent if content.is_role and above.name == "roles" else above
+    return str(task.get("task_path") or "").removeprefix(f"{root}/")
+
+
+@dataclass(slots=True)
 class Attempt:
     """One reconcile under way. `generation` is the one it acts on, whatever the object's is by its end.
 
-    `body` is the object as it was read last before the run. A run is the `number`th of its generation, and
-    `previous` is how the one before ended.
+    `body` is the object as it was read last before the run; `go_messages` asks for the Go operator's texts. A run
+    is the `number`th of its generation, and `previous` is how the one before ended.
     """
 
     request: Request
     watch: Watch
     stopwatch: Stopwatch
     now: Callable[[], datetime]
+    go_messages: bool = False
     generation: int = 0
     body: Json | None = None
     outcome: Outcome | None = None
     number: int = 0
     previous: Previous = Previous.UNKNOWN
+    run: UnderWay | None = None
 
     @property
     def key(self) -> ObjectKey:
@@ -127,7 +173,7 @@ class Closing:
     async def _finish(self, attempt: Attempt, outcome: Outcome, body: Json, step: Perform) -> Result:
         if outcome.ending is Ending.CANCELLED:
             return await self.interrupt(attempt)
-        failure = status.failure_message(outcome)
+        failure = status.failure_message(outcome, go_messages=attempt.go_messages)
         if failure is not None:
             return await self._failed(attempt, outcome, body, failure)
         again = _asked_again(outcome)
@@ -158,13 +204,15 @@ class Closing:
 
     async def unwritten(self, attempt: Attempt, body: Json, error: ApiError) -> Result:
         """The API server refused for good what was to be written: say so, without what it found fault with."""
-        refusal = f"The API server refused what was to be written: {error}"[:_LONGEST_REFUSAL]
+        refusal = f"The API server refused what was to be written: {error}"
         log.warning("a write was refused", key=str(attempt.key), error=str(error))
         outcome, moment = attempt.outcome, attempt.moment
         if outcome is None:
-            return await self.refuse(attempt, body, refusal)
-        told = filter(None, (status.failure_message(outcome), refusal))
-        message = "\n".join(told)[-status.LONGEST_MESSAGE :]
+            return await self.refuse(attempt, body, refusal[:_LONGEST_REFUSAL])
+        failure = status.failure_message(outcome, go_messages=attempt.go_messages) or ""
+        room = status.LONGEST_MESSAGE if attempt.go_messages else _LONGEST_REFUSAL
+        refusal = refusal[: max(_SHORT_REFUSAL, room - len(failure) - 1)]
+        message = "\n".join(filter(None, (failure[: room - len(refusal) - 1], refusal)))
         fields, _ = mapped(attempt.watch.status, outcome)
         for kept in (without(fields, error.fields), ()):
             if await self._accepted(attempt, body, _failure(moment, message, outcome, kept)):

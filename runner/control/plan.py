@@ -103,7 +103,7 @@ class Defaults:
 
     Without `reconcile_at_start`, an object that a start finds reconciled rests until its period is over.
     `deadline`, `gather_facts`, `ansible_args` and `engine` go into every run as they are; `bounds` limit what
-    annotations may ask for.
+    annotations may ask for; `go_messages` asks for the Go operator's texts of failures.
     """
 
     reconcile_period: float = 36000.0
@@ -114,6 +114,7 @@ class Defaults:
     ansible_args: str = ""
     engine: Engine = Engine.AUTO
     bounds: Bounds = field(default_factory=Bounds)
+    go_messages: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ INVALID = "InvalidSpec"
 UNMAPPED = "StatusFieldLeftAlone"
 DEPENDENT_CHANGED = "DependentChanged"
 REFERENCE_CHANGED = "ReferenceChanged"
+UNUSABLE = "UnusableReference"
 
 _REMEMBERED = 1024  # as much of a message as an Event can carry
 
@@ -87,7 +88,7 @@ class Announcer:
 
     def forget(self, key: ObjectKey) -> None:
         self._failing.pop(key, None)
-        for reason in (INVALID, UNMAPPED):
+        for reason in (INVALID, UNMAPPED, UNUSABLE):
             self._warned.pop((key, reason), None)
 
 

@@ -14,7 +14,7 @@ from runner.control.request import Kind, Priority, Reason, Reasons, Request, Tri
 from runner.control.timers import LONGEST, Agenda, Backoffs, Clock
 from runner.objects import GroupVersionKind, ObjectKey
 
-__all__ = ["Depth", "Priority", "Request", "Trigger", "WorkQueue"]
+__all__ = ["Depth", "Priority", "Request", "Trigger", "Work", "WorkQueue"]
 
 AGEING = 8
 """Every so many-th request taken is the one that has been due longest, so that nothing starves."""
@@ -29,6 +29,15 @@ class Depth:
     due: int
     scheduled: int
     active: int
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Of one kind: requests that ever became due, or were retried; the ages of those under way, in seconds."""
+
+    added: int
+    retried: int
+    ages: tuple[float, ...]
 
 
 class WorkQueue:
@@ -52,7 +61,7 @@ class WorkQueue:
         self._backoffs = Backoffs() if backoffs is None else backoffs
         self._kinds: dict[GroupVersionKind, Kind] = {}
         self._waiting: dict[ObjectKey, Waiting] = {}
-        self._active: set[ObjectKey] = set()
+        self._active: dict[ObjectKey, float] = {}
         self._agenda = Agenda(clock, self._now_due)
         self._getters: deque[asyncio.Future[None]] = deque()
         self._order = 0
@@ -97,7 +106,7 @@ class WorkQueue:
 
     def done(self, key: ObjectKey) -> None:
         """Give the slot of an active key back; what was added for it meanwhile is served now."""
-        self._active.remove(key)
+        del self._active[key]
         self._kind(key).active -= 1
         waiting = self._waiting.get(key)
         if waiting is not None:
@@ -107,6 +116,7 @@ class WorkQueue:
     def retry(self, key: ObjectKey, generation: int, *, limit: float = LONGEST) -> float:
         """Add `key` after its next backoff, at most about `limit` seconds; returns the delay."""
         delay = self._backoffs.next(key, generation, limit=limit)
+        self._kind(key).retried += 1
         self.add(key, Trigger.RETRY, after=delay)
         return delay
 
@@ -127,6 +137,13 @@ class WorkQueue:
 
     def depths(self) -> dict[GroupVersionKind, Depth]:
         return {gvk: Depth(len(kind), kind.known - len(kind), kind.active) for gvk, kind in self._kinds.items()}
+
+    def work(self) -> dict[GroupVersionKind, Work]:
+        now = self._clock.time()
+        ages: dict[GroupVersionKind, list[float]] = {gvk: [] for gvk in self._kinds}
+        for key, since in self._active.items():
+            ages[key.gvk].append(now - since)
+        return {gvk: Work(kind.added, kind.retried, tuple(ages[gvk])) for gvk, kind in self._kinds.items()}
 
     def __len__(self) -> int:
         """How many keys wait, now or later; active ones that were not added again do not count."""
@@ -154,7 +171,9 @@ class WorkQueue:
         self._agenda.remove(waiting.key)
         self._order += 1
         waiting.order = self._order
-        self._kind(waiting.key).put(waiting)
+        kind = self._kind(waiting.key)
+        kind.put(waiting)
+        kind.added += 1
         self._wake()
 
     def _promote(self, waiting: Waiting, trigger: Trigger) -> None:
@@ -181,7 +200,7 @@ class WorkQueue:
         kind.remove(waiting)
         kind.active += 1
         self._forget(waiting)
-        self._active.add(waiting.key)
+        self._active[waiting.key] = self._clock.time()
         self._taken += 1
         waited = max(0.0, self._clock.time() - waiting.due)
         return Request(waiting.key, waiting.triggers, waited, waiting.reasons)

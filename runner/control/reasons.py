@@ -226,6 +226,9 @@ def previous(body: Body) -> Previous:
     return Previous.UNKNOWN
 
 
+_RESULTS = {"succeeded": Previous.SUCCEEDED, "requeued": Previous.SUCCEEDED, "failed": Previous.FAILED}
+
+
 class Tries:
     """Each object's runs since the operator's start: of which generation, how many, and how the last one ended."""
 
@@ -237,8 +240,9 @@ class Tries:
         known, number, result = self._known.get(key, (0, 0, before))
         return (number + 1 if known == generation else 1), result
 
-    def ended(self, key: ObjectKey, generation: int, number: int, result: Previous) -> None:
-        self._known[key] = (generation, number, result)
+    def ended(self, key: ObjectKey, generation: int, number: int, verdict: str) -> None:
+        """`verdict` is that of its reconcile."""
+        self._known[key] = (generation, number, _RESULTS.get(verdict, Previous.INTERRUPTED))
 
     def forget(self, key: ObjectKey) -> None:
         self._known.pop(key, None)

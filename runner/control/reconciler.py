@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, assert_never
@@ -14,10 +14,12 @@ import structlog
 
 from runner.config.watches import Watch
 from runner.control import status
-from runner.control.attempt import Attempt, Closing, Result, Stages, Stopwatch, Verdict
+from runner.control.attempt import Attempt, Closing, Result, Stages, Stopwatch, UnderWay, Verdict
 from runner.control.plan import AddFinalizer, Defaults, Occasion, Paused, Perform, Plan, Refuse, Skip, plan
-from runner.control.publish import INVALID, Announcer, Writer
-from runner.control.reasons import Previous, Tries, described, previous
+from runner.control.progress import EVERY, Progress
+from runner.control.publish import INVALID, UNUSABLE, Announcer, Writer
+from runner.control.reasons import Tries, described, previous
+from runner.control.related import RelatedObjects
 from runner.control.request import Reasons, Request
 from runner.errors import (
     ApiError,
@@ -46,19 +48,19 @@ TRIES = 5
 LAST_WORDS = 5.0
 """Seconds that a cancelled reconcile gets to write its final status."""
 
+OnTaskFailed = Callable[[GroupVersionKind, str, str], None]
+"""Told of each task that failed, when the reconcile ends: kind, module and file:line."""
 OnFinished = Callable[[ObjectKey, Watch, Stages, Outcome | None, Verdict, Reasons], None]
 """Told of every reconcile that ended; the outcome is None where nothing was run."""
 
-_RESULTS = {
-    Verdict.SUCCEEDED: Previous.SUCCEEDED,
-    Verdict.REQUEUED: Previous.SUCCEEDED,
-    Verdict.FAILED: Previous.FAILED,
-}
 log = structlog.get_logger(__name__)
 
 
 class Reconciler:
-    """Reconciles one key at a time, as often as asked; keys are independent, so many run side by side."""
+    """Reconciles one key at a time, as often as asked; keys are independent, so many run side by side.
+
+    `related`, where there is one, is told of every custom resource read, and of what runs have seen of dependents.
+    """
 
     def __init__(
         self,
@@ -71,8 +73,14 @@ class Reconciler:
         on_finished: OnFinished,
         defaults: Callable[[GroupVersionKind], Defaults] = lambda _gvk: Defaults(),
         clock: Clock = REAL,
+        on_task_failed: OnTaskFailed = lambda _gvk, _action, _task: None,
+        progress_every: float = EVERY,
     ) -> None:
-        """Entering what `grant` returns lets a run pass the API proxy; leaving it revokes that."""
+        """Entering what `grant` returns lets a run pass the API proxy; leaving it revokes that.
+
+        A run that lasts for longer than `progress_every` seconds says so, and again after as many.
+        """
+        self.related: RelatedObjects | None = None
         self._watches = watches
         self._objects = objects
         self._executor = executor
@@ -84,11 +92,21 @@ class Reconciler:
         self._announcer = Announcer(recorder)
         self._closing = Closing(objects, self._writer, self._announcer)
         self._tries = Tries()
+        self._on_task_failed = on_task_failed
+        self._progress = Progress(objects, self._writer, clock, progress_every)
+        self._progress_every = progress_every
+        self._runs: dict[ObjectKey, UnderWay] = {}
+
+    def ages(self) -> dict[ObjectKey, float]:
+        """For how many seconds each run has been under way."""
+        return {key: self._clock.now() - run.began for key, run in self._runs.items()}
 
     async def reconcile(self, request: Request) -> Result:
         """Raises nothing but CancelledError, and that only after the final status was written."""
         stopwatch = Stopwatch(self._clock.now, request.waited)
-        attempt = Attempt(request, self._watches[request.key.gvk], stopwatch, self._now)
+        watch = self._watches[request.key.gvk]
+        go_messages = watch.go_messages or self._defaults(request.key.gvk).go_messages
+        attempt = Attempt(request, watch, stopwatch, self._now, go_messages)
         try:
             result = await self._unless_gone(attempt)
         except asyncio.CancelledError:
@@ -111,6 +129,8 @@ class Reconciler:
             return await self._unless_refused(attempt)
         except (NotFoundError, KindAbsentError):
             self._writer.forget(attempt.key)
+            if self.related is not None:
+                self.related.forget(attempt.key)
             self._announcer.forget(attempt.key)
             self._tries.forget(attempt.key)
             await self._forget_files(attempt.key)
@@ -165,6 +185,9 @@ class Reconciler:
         body = attempt.body = await self._objects.get(attempt.key)
         attempt.stopwatch.lap("get")
         attempt.generation = generation_of(body)
+        if self.related is not None and attempt.watch.references:
+            warnings = self.related.read(attempt.key, attempt.watch, body)
+            self._announcer.warned(attempt.key, str(body["metadata"].get("uid", "")), warnings, UNUSABLE)
         step = self._plan(attempt, body)
         if isinstance(step, AddFinalizer):
             body = await self._writer.add_finalizer(attempt.key, body, step.name)
@@ -206,6 +229,7 @@ class Reconciler:
         finally:
             attempt.stopwatch.lap("ansible")
         attempt.outcome = outcome
+        body = attempt.run.body if attempt.run else body
         try:
             return await self._closing.finish(attempt, outcome, body, step)
         except asyncio.CancelledError:
@@ -213,6 +237,8 @@ class Reconciler:
             raise
         finally:
             attempt.stopwatch.lap("status")
+            if self.related is not None and outcome.children:
+                self.related.written(attempt.key)
 
     async def _run(self, attempt: Attempt, body: Json, step: Perform) -> Outcome:
         key, uid = attempt.key, str(body["metadata"].get("uid", ""))
@@ -221,23 +247,33 @@ class Reconciler:
         self._announcer.warned(key, uid, step.warnings + variables.warnings)
         self._announcer.caused(key, uid, attempt.request.reasons)
         with self._grant(Owner(key.gvk, key.namespace, key.name, uid)) as grant:
-            run = replace(
-                self._make_run(attempt, uid, step, variables, grant.kubeconfig),
-                why=why,
-                generation=attempt.generation,
-            )
+            run = replace(self._make_run(attempt, uid, step, variables, grant.kubeconfig), why=why)
             attempt.stopwatch.lap("prepare")
-            outcome = await self._executor.run(run)
-            return replace(outcome, children=grant.children)
+            with self._under_way(attempt, body, step) as under_way:
+                outcome = await self._executor.run(run, under_way.note)
+            children: tuple[Body, ...] = grant.children
+            if self.related is not None and children:
+                children = await self.related.seen(key, attempt.watch, children)
+            return replace(outcome, children=children)
+
+    @contextmanager
+    def _under_way(self, attempt: Attempt, body: Json, step: Perform) -> Iterator[UnderWay]:
+        """The run, which tells how far it is until it ends: nothing is written of that any more then."""
+        run = attempt.run = UnderWay(step.content, body, self._now(), self._clock.now())
+        self._runs[attempt.key] = run
+        loop = asyncio.get_running_loop()
+        run.telling = loop.call_later(self._progress_every, self._progress.tell, attempt, run)
+        try:
+            yield run
+        finally:
+            run.ended()
+            del self._runs[attempt.key]
 
     def _why(self, attempt: Attempt) -> dict[str, Any]:
         """What a run is told of itself."""
         due = self._now() - timedelta(seconds=attempt.request.waited)
-        return {
-            "reasons": described(attempt.request.reasons, due),
-            "attempt": attempt.number,
-            "previous": attempt.previous,
-        }
+        reasons = described(attempt.request.reasons, due)
+        return {"reasons": reasons, "attempt": attempt.number, "previous": attempt.previous}
 
     def _make_run(self, attempt: Attempt, uid: str, step: Perform, variables: ExtraVars, kubeconfig: str) -> Run:
         defaults = self._defaults(attempt.key.gvk)
@@ -245,6 +281,7 @@ class Reconciler:
             ident=str(secrets.randbits(63)),
             key=attempt.key,
             uid=uid,
+            generation=attempt.generation,
             content=step.content,
             extra_vars=variables.values,
             kubeconfig=kubeconfig,
@@ -269,10 +306,11 @@ class Reconciler:
 
     def _report(self, attempt: Attempt, result: Result) -> None:
         if attempt.number and result.verdict is not Verdict.GONE:
-            ended = _RESULTS.get(result.verdict, Previous.INTERRUPTED)
-            self._tries.ended(attempt.key, attempt.generation, attempt.number, ended)
+            self._tries.ended(attempt.key, attempt.generation, attempt.number, result.verdict)
         stages, reasons = attempt.stopwatch.stages(), attempt.request.reasons
         try:
             self._on_finished(attempt.key, attempt.watch, stages, attempt.outcome, result.verdict, reasons)
+            for action, task in attempt.run.failed if attempt.run else ():
+                self._on_task_failed(attempt.key.gvk, action, task)
         except Exception:
             log.exception("a reconcile could not be reported", key=str(attempt.key))

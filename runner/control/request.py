@@ -30,9 +30,10 @@ class Trigger(StrEnum):
     ANNOTATED = "annotated"
     SELECTED = "selected"
     REQUESTED = "requested"
+    CONTENT = "content"
+    REFERENCE = "reference"
     DEPENDENT = "dependent"
     DEPENDENT_STATUS = "dependent-status"
-    REFERENCE = "reference"
     REQUEUED = "requeued"
     RETRY = "retry"
     PERIOD = "period"
@@ -51,9 +52,10 @@ _PRIORITIES = {
     Trigger.ANNOTATED: Priority.CHANGE,
     Trigger.SELECTED: Priority.CHANGE,
     Trigger.REQUESTED: Priority.CHANGE,
+    Trigger.CONTENT: Priority.CHANGE,
+    Trigger.REFERENCE: Priority.DEPENDENT,
     Trigger.DEPENDENT: Priority.DEPENDENT,
     Trigger.DEPENDENT_STATUS: Priority.DEPENDENT,
-    Trigger.REFERENCE: Priority.DEPENDENT,
     Trigger.REQUEUED: Priority.RETRY,
     Trigger.RETRY: Priority.RETRY,
     Trigger.PERIOD: Priority.BACKGROUND,
@@ -154,11 +156,16 @@ class Waiting:
 
 @dataclass(slots=True, eq=False)
 class Kind:
-    """One kind's lanes and slots. `known` counts all its keys in the queue, due or scheduled."""
+    """One kind's lanes and slots. `known` counts all its keys in the queue, due or scheduled.
+
+    `added` and `retried` count all requests that became due, and that were put back after a failure.
+    """
 
     cap: int
     active: int = 0
     known: int = 0
+    added: int = 0
+    retried: int = 0
     lanes: tuple[OrderedDict[ObjectKey, Waiting], ...] = field(
         default_factory=lambda: tuple(OrderedDict() for _ in Priority)
     )

@@ -11,9 +11,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeGuard
 
-import jmespath
-from jmespath.exceptions import JMESPathError
-
+from runner.config.expressions import search
+from runner.errors import ExpressionError
 from runner.execute.run import Ending, Outcome, Stats
 from runner.objects import LEVELS, Body, nested_deeper
 
@@ -32,7 +31,12 @@ _DEEPEST = LEVELS // 2
 Status = dict[str, Any]
 LONGEST_MESSAGE = 32768
 """What metav1.Condition allows in a message, in characters."""
+LONGEST_TOLD = 1000
+"""Characters of all failures of a run together, but for the count of those left out."""
 INTERRUPTED = "Interrupted"
+STARTED = "Running reconciliation"
+PROGRESS = "Running for "
+"""How the message of a run that takes long begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +143,9 @@ def mapped(expressions: Mapping[str, str], outcome: Outcome) -> tuple[Fields, tu
             warnings.append(f"status.{path}: the operator writes the conditions itself; map another field")
             continue
         try:
-            value = jmespath.search(expression, source)
-        except JMESPathError as error:
-            warnings.append(f"status.{path}: cannot evaluate {expression!r}: {error}")
+            value = search(expression, source)
+        except ExpressionError as error:
+            warnings.append(f"status.{path}: {error}")
             continue
         if nested_deeper(value, _DEEPEST):
             warnings.append(f"status.{path}: what {expression!r} gives is nested deeper than {_DEEPEST} levels")
@@ -184,9 +188,31 @@ def running(body: Body, moment: Moment) -> Status:
     status = status_of(body)
     conditions = conditions_of(status)
     _resume(conditions, moment)
-    put(conditions, moment, _condition(RUNNING, "True", "Running", "Running reconciliation"))
+    _forget_progress(conditions)
+    put(conditions, moment, _condition(RUNNING, "True", "Running", STARTED))
     unset(conditions, moment, SUCCESSFUL)
     return {**status, "conditions": conditions}
+
+
+def running_still(body: Body, moment: Moment, progress: str) -> Status:
+    """How far the run is, where the object says that there is one."""
+    status = status_of(body)
+    conditions = conditions_of(status)
+    if _is_running(find(conditions, RUNNING)):
+        put(conditions, moment, _condition(RUNNING, "True", "Running", progress), always=True)
+        return {**status, "conditions": conditions}
+    return status
+
+
+def _is_running(condition: Condition | None) -> bool:
+    return condition is not None and (condition.get("status"), condition.get("reason")) == ("True", "Running")
+
+
+def _forget_progress(conditions: Sequence[Condition]) -> None:
+    """How far a run was is nothing to keep when it has ended."""
+    condition = find(conditions, RUNNING)
+    if condition is not None and str(condition.get("message", "")).startswith(PROGRESS):
+        condition["message"] = STARTED
 
 
 def succeeded(body: Body, moment: Moment, stats: Stats | None, fields: Fields = ()) -> Status:
@@ -202,6 +228,7 @@ def succeeded(body: Body, moment: Moment, stats: Stats | None, fields: Fields = 
 def failed(body: Body, moment: Moment, message: str, stats: Stats | None, fields: Fields = ()) -> Status:
     status = merged(status_of(body), fields)
     conditions = conditions_of(status)
+    _forget_progress(conditions)
     unset(conditions, moment, RUNNING)
     put(conditions, moment, _condition(SUCCESSFUL, "False", "", ""))
     put(conditions, moment, _condition(FAILURE, "True", "Failed", message, stats), always=True)
@@ -213,6 +240,7 @@ def refused(body: Body, moment: Moment, message: str) -> Status:
     status = status_of(body)
     conditions = conditions_of(status)
     _resume(conditions, moment)
+    _forget_progress(conditions)
     unset(conditions, moment, RUNNING)
     unset(conditions, moment, SUCCESSFUL)
     put(conditions, moment, _condition(FAILURE, "True", "Failed", message), always=True)
@@ -228,18 +256,19 @@ def interrupted(body: Body, moment: Moment) -> Status:
     """The operator stopped during a run: that is no failure of the object, but nothing runs any more."""
     status = status_of(body)
     conditions = conditions_of(status)
-    current = find(conditions, RUNNING)
-    if current is None or (current.get("status"), current.get("reason")) != ("True", "Running"):
+    if not _is_running(find(conditions, RUNNING)):
         return status
     message = "The operator stopped during a run; it starts anew when the operator does"
     put(conditions, moment, _condition(RUNNING, "False", INTERRUPTED, message))
     return {**status, "conditions": conditions}
 
 
-def failure_message(outcome: Outcome) -> str | None:
-    """Why a run counts as failed; None if it does not."""
+def failure_message(outcome: Outcome, *, go_messages: bool = False) -> str | None:
+    """Why a run counts as failed; None if it does not. `go_messages` asks for the Go operator's texts."""
     if outcome.succeeded:
         return None
+    if not go_messages and outcome.failures:
+        return together([failure.told for failure in outcome.failures])
     messages = outcome.messages
     if outcome.ending is Ending.DEADLINE:
         messages += ("The run was stopped because it took longer than its deadline",)
@@ -250,6 +279,18 @@ def failure_message(outcome: Outcome) -> str | None:
     return f"Ansible ended without a recap, exit code {outcome.return_code}\n{outcome.tail}".rstrip()[
         -LONGEST_MESSAGE:
     ]
+
+
+def together(told: Sequence[str]) -> str:
+    """A line each, the same only once, and no more of them than an Event can carry."""
+    lines = list(dict.fromkeys(told))
+    kept = lines[:1]
+    for line in lines[1:]:
+        if len("\n".join((*kept, line))) > LONGEST_TOLD:
+            break
+        kept.append(line)
+    left = len(lines) - len(kept)
+    return "\n".join((*kept, f"... and {left} more") if left else kept)
 
 
 def failing_with(body: Body) -> str | None:

@@ -113,7 +113,7 @@ class Report:
     ) -> None:
         """One line for the reader, and the figures."""
         seconds = stages.get + stages.prepare + stages.ansible + stages.status
-        self._metrics.queue_wait(key.gvk, stages.waited)
+        self._metrics.worked(key.gvk, waited=stages.waited, seconds=seconds)
         if result := _FRAMEWORK_RESULTS.get(verdict):
             self._metrics.framework(key.gvk, result, seconds)
         if outcome is not None:
@@ -123,6 +123,9 @@ class Report:
                 self._metrics.ran_because(key.gvk, reasons.most_urgent, result_of(outcome))
         if verdict in (Verdict.SUCCEEDED, Verdict.FAILED):
             self._metrics.result(key.gvk, succeeded=verdict is Verdict.SUCCEEDED)
+            self._metrics.settled(key, succeeded=verdict is Verdict.SUCCEEDED)
+        elif verdict is Verdict.GONE:
+            self._metrics.forget(key)
         if verdict in _WORTH_A_LINE:
             self._line(key, watch, stages, outcome, verdict, seconds, reasons)
 

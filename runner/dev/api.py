@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import ssl
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from runner.dev import processes
+from runner.dev.components import SIMULATED
 from runner.dev.layout import HOST, Layout, Ports
 from runner.dev.processes import Process, tail
 from runner.errors import ComponentError, DevError
@@ -18,11 +20,17 @@ TIMEOUT = 5
 
 
 NODE = "node-1"
+NODE_PATH = f"/api/v1/nodes/{NODE}"
+_ADMISSION = "admissionregistration.k8s.io"
+_SIMULATED_PODS = "simulated-pods"
 _RBAC = "rbac.authorization.k8s.io"
 _ALL_BUT_CREATE = ["get", "list", "watch", "patch", "update", "delete"]
 READY_WITHIN = 120.0
 INTERVAL = 0.05
 # How etcd and the API server, both Go programs, say that somebody else was quicker.
+_ERROR = re.compile(r'^[EF]\d{4} |^(Error|error|panic|fatal error):|"level":"(error|fatal|panic)"', re.IGNORECASE)
+_LOGGED_BY = re.compile(r"^[EF]\d{4} [\d:.]+ +\d+ [^\]]+\] ")
+"""As klog begins the lines of errors."""
 PORT_TAKEN = "address already in use"
 
 
@@ -66,7 +74,33 @@ def first_objects() -> tuple[tuple[str, dict[str, Any]], ...]:
         (f"/apis/{_RBAC}/v1/clusterroles", _role()),
         (f"/apis/{_RBAC}/v1/clusterrolebindings", _binding()),
         ("/api/v1/nodes", _node()),
+        (f"/apis/{_ADMISSION}/v1/validatingadmissionpolicies", _no_streams()),
+        (f"/apis/{_ADMISSION}/v1/validatingadmissionpolicybindings", _no_streams_anywhere()),
     )
+
+
+def _no_streams() -> dict[str, Any]:
+    """Says to whoever wants into a pod why that cannot be; kwok would say that it has found no command to run."""
+    streams = ["pods/exec", "pods/attach", "pods/portforward", "pods/proxy"]
+    connecting = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CONNECT"], "resources": streams}
+    return {
+        "apiVersion": f"{_ADMISSION}/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": _SIMULATED_PODS},
+        "spec": {
+            "matchConstraints": {"resourceRules": [connecting]},
+            "validations": [{"expression": "false", "message": SIMULATED}],
+        },
+    }
+
+
+def _no_streams_anywhere() -> dict[str, Any]:
+    return {
+        "apiVersion": f"{_ADMISSION}/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": _SIMULATED_PODS},
+        "spec": {"policyName": _SIMULATED_PODS, "validationActions": ["Deny"]},
+    }
 
 
 def _role() -> dict[str, Any]:
@@ -109,6 +143,11 @@ def _node() -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE, "labels": labels}}
 
 
+def with_kubelet(node: Mapping[str, Any], port: int) -> dict[str, Any]:
+    """The node with the port at which logs of its pods are asked for."""
+    return {**node, "status": {**node.get("status", {}), "daemonEndpoints": {"kubeletEndpoint": {"Port": port}}}}
+
+
 def wait_until(what: str, met: Callable[[], bool], layout: Layout, started: Mapping[str, Process]) -> None:
     """Return once `met`.
 
@@ -118,9 +157,10 @@ def wait_until(what: str, met: Callable[[], bool], layout: Layout, started: Mapp
     while not _answered(met):
         check(layout, started)
         if time.monotonic() > deadline:
+            said = "".join(f"\n  {name}: {cause(tail(layout.log(name)))}" for name in started)
             raise DevError(
-                f"{what}: not so within {READY_WITHIN:.0f} s; the components' logs are in {layout.logs}. "
-                "A slow or busy machine? Start it again."
+                f"{what}: not so within {READY_WITHIN:.0f} s. A slow or busy machine? Start it again. "
+                f"The components said last:{said}"
             )
         time.sleep(INTERVAL)
 
@@ -137,8 +177,15 @@ def check(layout: Layout, started: Mapping[str, Process]) -> None:
     """Raise ComponentError when one of the processes `started` has ended."""
     for name, process in started.items():
         if not processes.alive(process):
-            log = layout.log(name)
-            raise ComponentError(name, str(log), tail(log))
+            end = tail(layout.log(name))
+            raise ComponentError(name, cause(end), end)
+
+
+def cause(log_tail: str) -> str:
+    """The last line that tells of an error, without what a logger puts before it; else the last line."""
+    lines = [line for line in log_tail.splitlines() if line.strip()] or ["its log is empty"]
+    errors = [line for line in lines if _ERROR.search(line)]
+    return _LOGGED_BY.sub("", (errors or lines)[-1]).strip()
 
 
 def port_taken(error: ComponentError) -> bool:
@@ -156,7 +203,7 @@ def pods_possible(api: Api) -> bool:
     status, _ = api.call("GET", "/api/v1/namespaces/default/serviceaccounts/default")
     if status != 200:
         return False
-    status, node = api.call("GET", f"/api/v1/nodes/{NODE}")
+    status, node = api.call("GET", NODE_PATH)
     return status == 200 and node_ready(node)
 
 

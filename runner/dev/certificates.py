@@ -197,9 +197,15 @@ def _write_private(file: Path, content: bytes) -> None:
         opened.write(content)
 
 
-def write_kubeconfig(file: Path, layout: Layout, server: str, client: str) -> None:
-    """Write a kubeconfig for the client certificate called `client`; mode 0600, replaced as a whole."""
-    content = yaml.safe_dump(_kubeconfig(layout, server, client), sort_keys=False)
+def write_kubeconfig(
+    file: Path, layout: Layout, server: str, client: str, *, token: str = "", namespace: str = "default"
+) -> None:
+    """Write a kubeconfig for the token, else for the client certificate called `client`.
+
+    Its mode is 0600, and it is replaced as a whole.
+    """
+    user = {"token": token} if token else _certificate(layout, client)
+    content = yaml.safe_dump(_kubeconfig(layout, server, (client, user), namespace), sort_keys=False)
     partial = file.with_name(file.name + ".partial")
     partial.unlink(missing_ok=True)
     with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:
@@ -207,13 +213,19 @@ def write_kubeconfig(file: Path, layout: Layout, server: str, client: str) -> No
     partial.rename(file)
 
 
-def _kubeconfig(layout: Layout, server: str, client: str) -> dict[str, object]:
-    cluster = {"server": server, "certificate-authority-data": _encoded(layout.certificate("ca"))}
-    user = {
+def _certificate(layout: Layout, client: str) -> dict[str, str]:
+    return {
         "client-certificate-data": _encoded(layout.certificate(client)),
         "client-key-data": _encoded(layout.key(client)),
     }
-    context = {"cluster": "dev", "user": client, "namespace": "default"}
+
+
+def _kubeconfig(
+    layout: Layout, server: str, named_user: tuple[str, dict[str, str]], namespace: str
+) -> dict[str, object]:
+    cluster = {"server": server, "certificate-authority-data": _encoded(layout.certificate("ca"))}
+    client, user = named_user
+    context = {"cluster": "dev", "user": client, "namespace": namespace}
     return {
         "apiVersion": "v1",
         "kind": "Config",

@@ -8,10 +8,12 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 from runner.dev import processes
+from runner.dev.accounts import parse, write_kubeconfig_of
 from runner.dev.components import NAMES, AuditLevel, Options
 from runner.dev.controlplane import ComponentStatus, ControlPlane
 from runner.dev.layout import default_directory
@@ -99,6 +101,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
     kubeconfig = commands.add_parser("kubeconfig", parents=[place], help="the path of the kubeconfig")
     kubeconfig.add_argument("--content", action="store_true", help="print the file itself")
+    kubeconfig.add_argument(
+        "--as",
+        dest="account",
+        metavar="serviceaccount/NAMESPACE/NAME",
+        help="one that is this ServiceAccount, by a token that is good for a day: to try its RBAC",
+    )
 
     log = commands.add_parser("logs", parents=[place], help="the components' logs")
     log.add_argument("component", nargs="?", choices=NAMES, help="only this component's")
@@ -113,18 +121,24 @@ def main(args: argparse.Namespace) -> int:
         code = commands[args.dev_command](args)
         sys.stdout.flush()  # here, where a reader that is gone is no surprise
     except DevError as error:
-        sys.stderr.write(f"error: {error}\n")
+        sys.stderr.write("\n".join([f"error: {error}", *_notes(error)]) + "\n")
         return 1
     except BrokenPipeError:
         # The reader, such as `head`, has had enough; nothing may be written any more, also not at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_PIPE
     except OSError as error:  # it names the file: no directory, no space, no right to it
-        sys.stderr.write(f"error: {error}\n")
+        sys.stderr.write("\n".join([f"error: {error}", *_notes(error)]) + "\n")
         return 1
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
+        sys.stderr.write("".join(f"\n{note}\n" for note in _notes(error)))
         return EXIT_INTERRUPT
     return code
+
+
+def _notes(error: BaseException) -> list[str]:
+    """What became of what had been begun."""
+    return list(getattr(error, "__notes__", ()))
 
 
 def _directory(args: argparse.Namespace) -> Path:
@@ -140,7 +154,9 @@ def _up(args: argparse.Namespace) -> int:
         report=_report,
     )
     start = time.monotonic()
-    if plane.start():
+    with _ended_in_order():
+        started = plane.start()
+    if started:
         sys.stdout.write(f"ready in {time.monotonic() - start:.1f} s\n")
     else:
         sys.stdout.write(f"already running in {plane.layout.directory}\n")
@@ -148,6 +164,21 @@ def _up(args: argparse.Namespace) -> int:
         sys.stdout.write(f"audit log: {plane.audit_log}\n")
     sys.stdout.write(f"export KUBECONFIG={plane.kubeconfig}\n")
     return 0
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """SIGTERM and SIGHUP end the process as Ctrl-C does, so that nothing is left of what was begun."""
+
+    def end(number: int, _frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _report(step: str, seconds: float) -> None:
@@ -191,7 +222,11 @@ def _kubeconfig(args: argparse.Namespace) -> int:
     plane = ControlPlane(_directory(args))
     if not plane.kubeconfig.exists():
         raise DevError(f"{plane.layout.directory}: no control plane here; start it with `ansible-operator dev up`")
-    sys.stdout.write(plane.kubeconfig.read_text() if args.content else f"{plane.kubeconfig}\n")
+    file = plane.kubeconfig
+    if args.account:
+        file, until = write_kubeconfig_of(parse(args.account), plane.api(), plane.layout, plane.ports)
+        sys.stderr.write(f"its token is good until {until.astimezone():%Y-%m-%d %H:%M}; then ask for another\n")
+    sys.stdout.write(file.read_text() if args.content else f"{file}\n")
     return 0
 
 

@@ -14,6 +14,7 @@ from runner.dev.layout import HOST, Layout, Ports
 
 STAGES = Path(__file__).with_name("stages.yaml")
 NODE_LEASE_SECONDS = 40
+SIMULATED = "pods of the local control plane are simulated: nothing runs in them"
 
 
 NAMES = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
@@ -50,7 +51,7 @@ def all_components(layout: Layout, ports: Ports, options: Options) -> tuple[Comp
         Component("kube-apiserver", _apiserver(layout, ports, options)),
         Component("kube-controller-manager", _controller_manager(layout)),
         Component("kube-scheduler", _scheduler(layout)),
-        Component("kwok", _kwok(layout)),
+        Component("kwok", _kwok(layout, ports)),
     )
 
 
@@ -82,6 +83,8 @@ def _etcd(layout: Layout, ports: Ports, options: Options) -> tuple[str, ...]:
 def _apiserver(layout: Layout, ports: Ports, options: Options) -> tuple[str, ...]:
     return (
         f"--bind-address={HOST}",
+        # Not read from the routing table: a machine without a default route would have no address.
+        f"--advertise-address={HOST}",
         f"--secure-port={ports.api}",
         f"--etcd-servers=https://{HOST}:{ports.etcd}",
         f"--etcd-cafile={layout.certificate('etcd-ca')}",
@@ -129,6 +132,20 @@ def audit_policy(level: AuditLevel) -> dict[str, object]:
     }
 
 
+def pod_logs(layout: Layout) -> dict[str, object]:
+    """What kwok answers to whoever asks for a pod's log: the text of a file."""
+    return {
+        "apiVersion": "kwok.x-k8s.io/v1alpha1",
+        "kind": "ClusterLogs",
+        "metadata": {"name": "simulated"},
+        "spec": {"logs": [{"logsFile": str(layout.pod_log)}]},
+    }
+
+
+# As a container runtime writes logs: kwok reads no other form.
+POD_LOG = f"2026-01-01T00:00:00.000000000Z stdout F {SIMULATED}\n"
+
+
 def _controller_manager(layout: Layout) -> tuple[str, ...]:
     return (
         f"--kubeconfig={layout.component_kubeconfig('kube-controller-manager')}",
@@ -155,13 +172,16 @@ def _scheduler(layout: Layout) -> tuple[str, ...]:
     )
 
 
-def _kwok(layout: Layout) -> tuple[str, ...]:
+def _kwok(layout: Layout, ports: Ports) -> tuple[str, ...]:
     return (
         f"--kubeconfig={layout.component_kubeconfig('kwok')}",
         f"--config={STAGES}",
+        f"--config={layout.pod_logs}",
         "--manage-all-nodes=true",
         f"--node-lease-duration-seconds={NODE_LEASE_SECONDS}",
-        # The address that hosts and their pods report: it must be one, nothing listens there.
+        # The address that hosts and their pods report; kwok answers there in place of a kubelet.
         f"--node-ip={HOST}",
-        "--server-address=",
+        f"--server-address={HOST}:{ports.kubelet}",
+        f"--tls-cert-file={layout.certificate('apiserver')}",
+        f"--tls-private-key-file={layout.key('apiserver')}",
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,10 +18,36 @@ from typing import Self
 import yaml
 
 from runner.dev import processes
-from runner.dev.api import Api, api_ready, first_objects, pods_possible, port_taken, wait_until
+from runner.dev.api import (
+    NODE_PATH,
+    Api,
+    api_ready,
+    first_objects,
+    pods_possible,
+    port_taken,
+    wait_until,
+    with_kubelet,
+)
 from runner.dev.certificates import create_certificates, write_kubeconfig
-from runner.dev.components import NAMES, Component, Options, all_components, audit_policy
-from runner.dev.directory import State, check_mark, put_mark, read_state, remove_files, write_state
+from runner.dev.components import (
+    NAMES,
+    POD_LOG,
+    Component,
+    Options,
+    all_components,
+    audit_policy,
+    pod_logs,
+)
+from runner.dev.directory import (
+    State,
+    check_mark,
+    first_missing,
+    put_mark,
+    read_state,
+    remove_directory,
+    remove_files,
+    write_state,
+)
 from runner.dev.layout import Layout, Ports, choose_ports
 from runner.dev.processes import Process, locked_directory
 from runner.dev.programs import Programs, find_programs
@@ -87,9 +113,14 @@ class ControlPlane:
         """What was started here; None when nothing was, or it was stopped and thrown away."""
         return read_state(self.layout.state)
 
+    @property
+    def ports(self) -> Ports:
+        """Those of what was started here. DevError when nothing was."""
+        return self._known_state().ports
+
     def api(self) -> Api:
         """A small blocking client of the API server, with every right. DevError when nothing was started."""
-        return Api(self.layout, self._known_state().ports)
+        return Api(self.layout, self.ports)
 
     def status(self) -> tuple[ComponentStatus, ...]:
         """Every component, running or not."""
@@ -103,9 +134,10 @@ class ControlPlane:
     def start(self) -> bool:
         """Start until pods can be created; False when it was running already.
 
-        What a start that did not go through left behind is ended and, unless kept, thrown away first.
-        Raises DevError where the directory is neither empty nor a control plane's.
+        What a killed start left behind is ended and, unless kept, thrown away first. A start that fails leaves
+        nothing but kept data. Raises DevError where the directory is neither empty nor a control plane's.
         """
+        made = first_missing(self.layout.directory)
         with locked_directory(self.layout.directory):
             check_mark(self.layout)
             if self.is_running():
@@ -115,8 +147,20 @@ class ControlPlane:
             self._end_all(grace=KEEP_GRACE_SECONDS if keep else 0)
             if not (previous and previous.options.keep):
                 remove_files(self.layout)
-            self._start(previous.ports if previous else None, replace(self._options, keep=keep))
+            try:
+                self._start(previous.ports if previous else None, replace(self._options, keep=keep), made)
+            except BaseException as error:
+                error.add_note(self._undo(made, kept=bool(previous and previous.options.keep)))
+                raise
             return True
+
+    def _undo(self, made: Path | None, *, kept: bool) -> str:
+        """Leave nothing of a start that has failed but data that was kept before; says so."""
+        if kept:
+            return f"Every process was ended; the kept data and the logs are in {self.layout.directory}."
+        remove_files(self.layout)
+        remove_directory(self.layout, made)
+        return "Nothing of it was left: every process was ended, every file removed."
 
     def stop(self, *, delete: bool = False) -> bool:
         """End every component; the data goes too, unless it is kept. False when there was nothing here.
@@ -135,9 +179,7 @@ class ControlPlane:
             self._end_all(grace=KEEP_GRACE_SECONDS if keep else 0)
             if not keep:
                 remove_files(self.layout)
-                self.layout.mark.unlink(missing_ok=True)
-                with suppress(OSError):  # somebody else's file in it: the directory stays
-                    self.layout.directory.rmdir()
+                remove_directory(self.layout)
             return found
 
     def stop_component(self, name: str, *, grace: float = 0) -> None:
@@ -155,9 +197,10 @@ class ControlPlane:
             if name in DATA_STORE:
                 self._wait_for_api(Api(self.layout, current.ports), {name: process})
 
-    def _start(self, ports: Ports | None, options: Options) -> None:
+    def _start(self, ports: Ports | None, options: Options, made: Path | None) -> None:
         with self._timed("programs"):
             programs = self._programs()
+        put_mark(self.layout, made)
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 self._start_once(choose_ports(ports), options, programs)
@@ -181,14 +224,13 @@ class ControlPlane:
             started = {c.name: self._spawn(c, programs) for c in components if c.name in DATA_STORE}
             self._wait_for_api(api, started)
         with self._timed("controllers, scheduler, node"):
-            _bootstrap(api)
+            _bootstrap(api, ports)
             started |= {c.name: self._spawn(c, programs) for c in components if c.name not in DATA_STORE}
             wait_until("node ready", partial(pods_possible, api), self.layout, started)
         write_state(self.layout.state, State(ports, options, ready=True))
 
     def _write_files(self, ports: Ports, options: Options) -> None:
         layout = self.layout
-        put_mark(layout)
         for directory in (layout.config, layout.logs, layout.run, layout.data):
             directory.mkdir(mode=0o700, exist_ok=True)
         write_state(layout.state, State(ports, options, ready=False))
@@ -196,6 +238,8 @@ class ControlPlane:
         write_kubeconfig(layout.kubeconfig, layout, ports.server, "admin")
         for component, client in CLIENTS.items():
             write_kubeconfig(layout.component_kubeconfig(component), layout, ports.server, client)
+        layout.pod_log.write_text(POD_LOG)
+        layout.pod_logs.write_text(yaml.safe_dump(pod_logs(layout)))
         if options.audit is not None:
             layout.audit_policy.write_text(yaml.safe_dump(audit_policy(options.audit)))
 
@@ -236,9 +280,15 @@ class ControlPlane:
             self.layout.record(name).unlink(missing_ok=True)
 
 
-def _bootstrap(api: Api) -> None:
+def _bootstrap(api: Api, ports: Ports) -> None:
     for collection, body in first_objects():
         status, answer = api.call("POST", collection, body)
         # 409: it is there already, in data that was kept.
         if status not in (201, 409):
             raise DevError(f"{body['kind']} {body['metadata']['name']}: not created: {status} {answer}")
+    # Nobody else writes to the node yet. In data that was kept, the port is that of an earlier start.
+    status, answer = api.call(
+        "PUT", f"{NODE_PATH}/status", with_kubelet(api.call("GET", NODE_PATH)[1], ports.kubelet)
+    )
+    if status != 200:
+        raise DevError(f"the port of the fake node was not set: {status} {answer}")

@@ -17,6 +17,10 @@ from runner.dev.layout import Layout, Ports
 from runner.errors import DevError
 
 TEXT = "Made by `ansible-operator dev up`; `ansible-operator dev down` removes what that has made here.\n"
+_MADE = "made: "
+"""In the mark, before the topmost directory that a start has made; nothing behind it: all were there before."""
+AS = "as-"
+"""What the kubeconfigs of `dev kubeconfig --as` begin with."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +74,37 @@ def check_mark(layout: Layout) -> bool:
     return False
 
 
-def put_mark(layout: Layout) -> None:
-    """Mark the directory as a control plane's; before anything else is made in it."""
-    layout.mark.write_text(TEXT)
+def first_missing(directory: Path) -> Path | None:
+    """The topmost directory that has to be made for this one to be there; None where it is."""
+    missing = [path for path in (directory, *directory.parents) if not path.exists()]
+    return missing[-1] if missing else None
+
+
+def put_mark(layout: Layout, made: Path | None = None) -> None:
+    """Mark the directory as a control plane's; before anything else is made in it. `made` is `first_missing`'s."""
+    if not layout.mark.exists():
+        layout.mark.write_text(f"{TEXT}{_MADE}{made or ''}\n")
+
+
+def remove_directory(layout: Layout, made: Path | None = None) -> None:
+    """Remove the mark, and the directories that were made for this one as far as they are empty now."""
+    made = made or _made(layout)
+    layout.mark.unlink(missing_ok=True)
+    for path in (layout.directory, *layout.directory.parents):
+        if made is None or not path.is_relative_to(made):
+            return
+        try:
+            path.rmdir()
+        except OSError:  # somebody else's file in it: the directory stays
+            return
+
+
+def _made(layout: Layout) -> Path | None:
+    with suppress(OSError):
+        for line in layout.mark.read_text().splitlines():
+            if line.startswith(_MADE):
+                return Path(line.removeprefix(_MADE)) if line != _MADE else None
+    return layout.directory  # earlier versions did not say
 
 
 def remove_files(layout: Layout) -> None:
@@ -94,7 +126,8 @@ def _files(layout: Layout) -> Iterator[Path]:
     for name in NAMES:
         yield from (layout.component_kubeconfig(name), layout.log(name), layout.record(name))
         yield _partial(layout.component_kubeconfig(name))
-    yield from (layout.audit_policy, layout.audit_log)
+    yield from (layout.audit_policy, layout.audit_log, layout.pod_logs, layout.pod_log)
+    yield from layout.config.glob(f"{AS}*.kubeconfig*")
     for file in (layout.kubeconfig, layout.state):
         yield from (file, _partial(file))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import socket
 from contextlib import ExitStack
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
 HOST = "127.0.0.1"
@@ -16,11 +16,15 @@ HOST = "127.0.0.1"
 
 @dataclass(frozen=True)
 class Ports:
-    """The TCP ports of one control plane, all on the loopback."""
+    """The TCP ports of one control plane, all on the loopback. `kubelet` is the fake node's.
+
+    A port is 0 where the control plane was started by a version that did not have it.
+    """
 
     api: int
     etcd: int
     etcd_peer: int
+    kubelet: int = 0
 
     @property
     def server(self) -> str:
@@ -53,6 +57,16 @@ class Layout:
     def mark(self) -> Path:
         """Says that the directory is a control plane's: without it nothing here is touched."""
         return self.directory / ".ansible-operator-dev"
+
+    @property
+    def pod_logs(self) -> Path:
+        """Tells kwok which file is the log of every pod."""
+        return self.config / "pod-logs.yaml"
+
+    @property
+    def pod_log(self) -> Path:
+        """The log of every pod."""
+        return self.config / "pod.log"
 
     @property
     def state(self) -> Path:
@@ -116,11 +130,11 @@ def choose_ports(previous: Ports | None = None) -> Ports:
 
     A port can be taken by somebody else before it is used; whoever starts the components tries again.
     """
-    if previous is not None and _all_free(previous):
+    if previous is not None and all(astuple(previous)) and _all_free(previous):
         return previous
     with ExitStack() as open_sockets:
-        # All are held until all are known: three different ports.
-        return Ports(*(_bind(0, open_sockets) for _ in range(3)))
+        # All are held until all are known: no port twice.
+        return Ports(*(_bind(0, open_sockets) for _ in fields(Ports)))
 
 
 def _all_free(ports: Ports) -> bool:

@@ -155,10 +155,19 @@ def locked_directory(directory: Path) -> Iterator[None]:
 
 @contextmanager
 def locked_file(file: Path) -> Iterator[None]:
-    """Hold the lock of `file`, which is made where it is missing and stays."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with _locked(file, os.O_RDWR | os.O_CREAT):
-        yield
+    """Hold the lock of `file`, which is made and removed again, and its directory with it if that is empty."""
+    while True:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(file, os.O_RDWR | os.O_CREAT) as descriptor:
+            # The previous holder has removed the file that we waited for.
+            if _is_still(descriptor, file):
+                try:
+                    yield
+                finally:
+                    file.unlink()
+                    with suppress(OSError):  # not empty
+                        file.parent.rmdir()
+                return
 
 
 @contextmanager

@@ -30,6 +30,7 @@ from runner.execute.prepare import Preparation, Prepared
 from runner.execute.run import Ending, Outcome, Run, Sink, conclude
 from runner.execute.rundir import RunDirectory, left_behind, locked
 from runner.execute.stream import Stream
+from runner.execute.template import with_lines
 from runner.objects import ObjectKey
 
 _STOPPED_CODE = 254
@@ -80,6 +81,15 @@ class Executor:
     def zygotes(self) -> frozenset[int]:
         """The ids of the processes that runs and their modules are forked from."""
         return self._engine.pids
+
+    @property
+    def zygotes_alive(self) -> int:
+        return self._engine.alive
+
+    @property
+    def zygote_starts(self) -> Mapping[str, int]:
+        """How often they were started, by result: succeeded, failed."""
+        return self._engine.starts
 
     async def close(self) -> None:
         """End what runs are forked from, and runs that are still under way."""
@@ -167,8 +177,10 @@ class Executor:
             ending=ending,
             return_code=code,
             rescued_tasks_fail=run.rescued_tasks_fail,
-            note=f"ended by its deadline of {run.deadline:g} seconds" if ending is Ending.DEADLINE else "",
+            deadline=run.deadline,
         )
+        if any(failure.template for failure in result.failures):
+            result = replace(result, failures=await asyncio.to_thread(with_lines, result.failures))
         return replace(result, engine=under_way.engine, why_cold=under_way.why_cold) if under_way else result
 
     def _stream(self, run: Run, sink: Sink, prepared: Prepared) -> Stream:

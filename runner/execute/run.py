@@ -16,6 +16,8 @@ from typing import Any
 
 from runner.config.golang import parse_duration
 from runner.config.watches import Content, Engine
+from runner.execute import cause
+from runner.execute.failure import Failure, ended, failed, untold
 from runner.objects import Body, ObjectKey
 
 Event = Mapping[str, Any]
@@ -25,10 +27,12 @@ Sink = Callable[["Run", Event], None]
 """Is given every event of a run, in order, as it appears. Must not block; an exception in it is logged."""
 
 
-UNKNOWN_FAILURE = "unknown playbook failure"
 _REQUEUE = "requeue_after"
 _REQUEUE_FULL = "operator_sdk.util.requeue_after"
 _SET_FACT = frozenset({"set_fact", "ansible.builtin.set_fact", "ansible.legacy.set_fact"})
+_AT_TASK = frozenset({"playbook_on_task_start", "playbook_on_handler_task_start", "error"})
+"""Events that say at which task the play is."""
+_WORDS = frozenset({"verbose", "error"})
 _OK = frozenset({"runner_on_ok", "runner_item_on_ok"})
 _TAIL_LINES = 20
 _TAIL_WIDTH = 1000
@@ -89,19 +93,20 @@ class Outcome:
     """What came of a run.
 
     `stats` is None when Ansible ended without a recap (syntax error, crash, killed); `messages` are those of
-    the tasks that failed (or could not reach their host) and were not ignored or rescued, in order;
+    the tasks that failed (or could not reach their host) and were not ignored or rescued, in order, as the Go
+    operator has them; `failures` say for people why the run failed and where, in whichever way it did;
     `unreachable` says that a host was; `tail` holds the last lines of output, for an ending without recap;
     `data` is what `set_stats` published, `facts` what `set_fact` set; `children` are the objects of its own that
     the run wrote or read, as the API server last answered; `requeue_after` is in seconds, where the role asked
-    for it (0 too);
-    `engine` is how it was started
-    (warm or cold), `why_cold` why it was not warm though it might have been.
+    for it (0 too); `engine` is how it was started (warm or cold), `why_cold` why it was not warm though it might
+    have been.
     """
 
     ending: Ending
     return_code: int
     stats: Stats | None
     messages: tuple[str, ...] = ()
+    failures: tuple[Failure, ...] = ()
     unreachable: bool = False
     tail: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -129,46 +134,48 @@ def result_of(outcome: Outcome) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
-    """A task that failed, or could not reach its host."""
-
-    host: str
-    message: str
-    unreachable: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class State:
-    """What is known so far. `recap` is the event `playbook_on_stats`."""
+    """What is known so far: `task` is the event data of the last task, `recap` Ansible's last event,
+    `error` the last error that Ansible printed outside of a result, with the lines after it.
+    """
 
     failures: tuple[Failure, ...] = ()
     recap: Event | None = None
     requeue_after: float | None = None
-    refused: tuple[str, ...] = ()
+    refused: tuple[Failure, ...] = ()
+    task: Mapping[str, Any] = field(default_factory=dict, repr=False)
     tail: tuple[str, ...] = field(default=(), repr=False)
+    error: str = field(default="", repr=False)
     facts: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
 def fold(state: State, event: Event) -> State:
     """The state after one more event."""
-    data = event.get("event_data") or {}
-    state = _noted(state, str(event.get("event")), data)
-    if event.get("event") == "playbook_on_stats":
-        state = replace(state, recap=event)
-    text = event.get("stdout")
-    return replace(state, tail=_longer(state.tail, text)) if text else state
+    kind, data, text = str(event.get("event")), event.get("event_data") or {}, event.get("stdout")
+    changes: dict[str, Any] = {}
+    if kind in _AT_TASK:
+        changes["task"] = data
+    elif kind == "playbook_on_stats":
+        changes["recap"] = event
+    else:
+        state = _noted(state, kind, data, text)
+    if text:
+        changes["tail"] = _longer(state.tail, text)
+        if kind in _WORDS and (state.error or cause.ERROR_LINE.match(text)):
+            changes["error"] = cause.with_error(state.error, text)
+    return replace(state, **changes) if changes else state
 
 
-def _noted(state: State, kind: str, data: Mapping[str, Any]) -> State:
+def _noted(state: State, kind: str, data: Mapping[str, Any], text: object) -> State:
     result = data.get("res")
     if isinstance(result, Mapping) and "period" in result and _asks_to_requeue(kind, data):
-        return _requeued(state, result["period"])
+        return _requeued(state, result["period"], data)
     if kind in _OK and str(data.get("task_action")) in _SET_FACT and isinstance(result, Mapping):
         return replace(state, facts={**state.facts, **_mapping(result.get("ansible_facts"))})
     if kind == "runner_on_failed" and not data.get("ignore_errors"):
-        return replace(state, failures=(*state.failures, Failure(_host(data), _message(result))))
+        return replace(state, failures=(*state.failures, failed(data, text=str(text or ""))))
     if kind == "runner_on_unreachable":
-        return replace(state, failures=(*state.failures, Failure(_host(data), _message(result), unreachable=True)))
+        return replace(state, failures=(*state.failures, failed(data, text=str(text or ""), unreachable=True)))
     return state
 
 
@@ -177,23 +184,15 @@ def _asks_to_requeue(kind: str, data: Mapping[str, Any]) -> bool:
     return action == _REQUEUE_FULL or (action == _REQUEUE and kind != "runner_on_failed")
 
 
-def _requeued(state: State, period: object) -> State:
+def _requeued(state: State, period: object, data: Mapping[str, Any]) -> State:
     """The first period counts; one that is no duration makes the run a failed one."""
     try:
         seconds = parse_duration(str(period))
     except ValueError as error:
-        refusal = f"requeue_after: {error}"
-        return state if refusal in state.refused else replace(state, refused=(*state.refused, refusal))
+        refusal = replace(ended(f"requeue_after: {error}", data), message=f"requeue_after: {error}")
+        known = any(other.message == refusal.message for other in state.refused)
+        return state if known else replace(state, refused=(*state.refused, refusal))
     return state if state.requeue_after is not None else replace(state, requeue_after=seconds)
-
-
-def _host(data: Mapping[str, Any]) -> str:
-    return str(data.get("host", ""))
-
-
-def _message(result: object) -> str:
-    message = result.get("msg") if isinstance(result, Mapping) else None
-    return message if isinstance(message, str) else UNKNOWN_FAILURE
 
 
 def _longer(tail: tuple[str, ...], text: str) -> tuple[str, ...]:
@@ -207,25 +206,47 @@ def conclude(
     ending: Ending,
     return_code: int,
     rescued_tasks_fail: bool = False,
-    note: str = "",
+    deadline: float | None = None,
 ) -> Outcome:
-    """The outcome of a run that is over. `note` is a line of our own for the tail."""
+    """The outcome of a run that is over; its deadline, in seconds, is told where it ended the run."""
     recap = _mapping((state.recap or {}).get("event_data"))
     counted = state.failures
     if state.recap is not None:
         counted = _final(counted, recap, rescued_tasks_fail=rescued_tasks_fail)
-    tail = [*state.tail, *([note] if note else [])][-_TAIL_LINES:]
+    note = (f"ended by its deadline of {deadline:g} seconds",) if ending is Ending.DEADLINE and deadline else ()
+    tail = _COLOUR.sub("", "\n".join((*state.tail, *note)[-_TAIL_LINES:]))
+    last_words = _last_words(state, ending, return_code, deadline) if state.recap is None else ()
     return Outcome(
         ending=ending,
         return_code=return_code,
         stats=None if state.recap is None else _stats(recap, str(state.recap.get("created", ""))),
-        messages=(*(failure.message for failure in counted), *state.refused),
+        messages=tuple(failure.message for failure in (*counted, *state.refused)),
+        failures=(*counted, *state.refused, *last_words),
         unreachable=any(failure.unreachable for failure in counted),
-        tail=_COLOUR.sub("", "\n".join(tail)),
+        tail=tail,
         data=_mapping(recap.get("artifact_data")),
         facts=state.facts,
         requeue_after=state.requeue_after,
     )
+
+
+def _last_words(state: State, ending: Ending, return_code: int, deadline: float | None) -> tuple[Failure, ...]:
+    """Why there is no recap, as far as anything tells."""
+    if ending is Ending.DEADLINE:
+        limit = f"{deadline:g} s (--run-deadline)" if deadline else "its deadline"
+        return (ended(f"The run was ended because it took longer than {limit}", state.task),)
+    if ending is Ending.CANCELLED or state.failures:
+        return ()
+    if cause.killed(return_code):
+        why = f"Ansible was killed (exit code {return_code}), likely for want of memory"
+        return (ended(why, state.task),)
+    if state.error:
+        found = cause.of_output(_COLOUR.sub("", state.error))
+        place = ":".join(filter(None, (found.file, found.line)))
+        return (ended(found.text, state.task, place=place),)
+    last = next((line for line in reversed(state.tail) if line.strip()), "")
+    why = f"Ansible ended without a recap, exit code {return_code}" + (f": {last}" if last else "")
+    return (ended(why, state.task),)
 
 
 def _final(
@@ -247,7 +268,7 @@ def _final(
 
 
 def _untold(left: Iterable[tuple[tuple[bool, str], int]]) -> Iterable[Failure]:
-    return (Failure(host, UNKNOWN_FAILURE, unreachable) for (unreachable, host), count in left if count > 0)
+    return (untold(host, unreachable=unreachable) for (unreachable, host), count in left if count > 0)
 
 
 def _counts(recap: Mapping[str, Any], what: str) -> Mapping[str, int]:

@@ -13,10 +13,12 @@ from runner.errors import (
     ForbiddenError,
     GoneError,
     InvalidError,
+    NestedError,
     NotFoundError,
     TooLargeError,
     TooManyRequestsError,
     UnauthorizedError,
+    UnreachableError,
 )
 from runner.objects import LEVELS
 
@@ -123,3 +125,25 @@ def _seconds(value: object) -> float | None:
         return max(0.0, float(str(value)))
     except ValueError:
         return None
+
+
+def answered(body: bytes, host: str, *, whole: bool) -> Any:  # noqa: ANN401  (any JSON value)
+    """What an answer of that host holds. Raises UnreachableError for what is not JSON.
+
+    Levels below the deepest one are cut off or, if it is to be `whole`, a NestedError.
+    """
+    try:
+        found = decoded(body) if body else None
+    except ValueError:
+        raise UnreachableError(f"{host} answered with something that is not JSON: is it an API server?") from None
+    if whole and (fields := too_deep(body)):
+        raise _nested(decoded(shallow(body)[0]), fields)
+    return found
+
+
+def _nested(body: Mapping[str, Any], fields: tuple[str, ...]) -> NestedError:
+    """What is left can be read, and its status be written; managed fields mirror the depth of the others."""
+    meta = {name: value for name, value in (body.get("metadata") or {}).items() if name != "managedFields"}
+    kept = {name: value for name, value in body.items() if name in ("apiVersion", "kind", "status")}
+    told = [field for field in fields if field != "metadata"] or ["metadata"]
+    return NestedError(LEVELS, {**kept, "metadata": meta}, told)

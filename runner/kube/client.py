@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Self, TypedDict, Unpack
@@ -14,15 +14,13 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from runner.config.settings import NOTHING_GIVEN, ClusterSettings
-from runner.errors import ApiError, NestedError, UnreachableError
-from runner.kube.answers import decoded, error_of, shallow, too_deep
+from runner.errors import ApiError, UnreachableError
+from runner.kube.answers import answered, error_of
 from runner.kube.clock import REAL, Backoff, Clock
-from runner.kube.connection import Connection, Endpoint, Resolver
+from runner.kube.connection import AGENT, Connection, Endpoint, Resolver
 from runner.kube.credentials import Login, find_login
 from runner.kube.sockets import Fence, Sockets, connected
-from runner.objects import LEVELS
 
-AGENT = "ansible-operator"
 TRIES = 3
 LONGEST_RETRY_AFTER = 10.0
 CONNECT_SECONDS = 10.0
@@ -32,7 +30,10 @@ NO_ANSWER = (aiohttp.ClientError, OSError, TimeoutError)
 
 Json = Any
 """What JSON decodes to."""
-
+OnRequest = Callable[[str, str, str], None]
+"""Told method, host and status of each request that the operator makes for itself."""
+NO_CODE = "<error>"
+"""client-go's word for a request without an answer."""
 
 CLOSING = 1.0
 """Seconds that open connections get to end in good order when the client is closed."""
@@ -54,11 +55,12 @@ class Options(TypedDict, total=False):
 
 
 class OpenOptions(TypedDict, total=False):
-    """Of `Client.open`."""
+    """Of `Client.open`. `own` says that the operator asks for itself, not for a run."""
 
     headers: Mapping[str, str] | None
     data: Any
     timeout: aiohttp.ClientTimeout | None
+    own: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +73,28 @@ class _Call:
     data: Any
     timeout: aiohttp.ClientTimeout
     raw: bool = False
+    own: bool = True
 
 
 class Client:
     """Talks to one API server as one account. Every call raises LeadershipLostError once its fence is shut."""
 
     def __init__(
-        self, session: aiohttp.ClientSession, connection: Connection, base: URL, clock: Clock, fence: Fence
+        self,
+        session: aiohttp.ClientSession,
+        connection: Connection,
+        base: URL,
+        clock: Clock,
+        fence: Fence,
+        on_request: OnRequest = lambda _method, _host, _code: None,
     ) -> None:
         self._session = session
         self._connection = connection
         self._base = base
         self._clock = clock
         self._fence = fence
+        self._on_request = on_request
+        self._host = base.host_port_subcomponent or ""
         self._sockets = Sockets(fence)
 
     @classmethod
@@ -94,6 +105,7 @@ class Client:
         login: Login | None = None,
         clock: Clock = REAL,
         fence: Fence | None = None,
+        on_request: OnRequest = lambda _method, _host, _code: None,
     ) -> Self:
         """Finds the credentials (see `find_login`) without calling the server. Raises CredentialsError."""
         fence = fence or Fence()
@@ -105,7 +117,7 @@ class Client:
         sockets = Sockets(fence)
         connector = aiohttp.TCPConnector(limit=0, socket_factory=sockets.make, resolver=Resolver())
         session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
-        client = cls(session, connection, base, clock, fence)
+        client = cls(session, connection, base, clock, fence, on_request)
         client._sockets = sockets
         return client
 
@@ -118,9 +130,18 @@ class Client:
         """The server's address without a slash at the end."""
         return str(self._base).rstrip("/")
 
-    async def auth_headers(self) -> dict[str, str]:
-        """The header that logs in, if any; secret. A token that rotates is read again when it is due."""
-        return dict((await self._connection.current()).headers)
+    @property
+    def impersonates(self) -> bool:
+        """Whether it acts as somebody else than it logs in as."""
+        return self._connection.impersonates
+
+    async def namespace(self) -> str:
+        """Where objects are meant to be if nothing is said: the kubeconfig's, the pod's, or `default`."""
+        return (await self._connection.current()).namespace or "default"
+
+    async def authorized(self, headers: Mapping[str, str]) -> CIMultiDict[str]:
+        """These headers with the credentials; secret. A token that rotates is read again when it is due."""
+        return (await self._connection.current()).authorized(headers)
 
     async def request(self, method: str, path: str, **options: Unpack[Options]) -> Json:
         """The decoded JSON of the answer.
@@ -156,7 +177,7 @@ class Client:
                 raise unreachable(error, self._base) from None
         if answer.status >= 300:
             raise error_of(answer.status, body, answer.headers.get("Retry-After"))
-        return _decoded(body, self._base, whole=options.get("whole", False))
+        return answered(body, self._host, whole=options.get("whole", False))
 
     @asynccontextmanager
     async def open(
@@ -169,7 +190,8 @@ class Client:
         """
         url = URL(self.base_url + str(path_and_query), encoded=True)
         timeout = options.get("timeout") or aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
-        call = _Call(method, url, options.get("headers") or {}, options.get("data"), timeout, raw=True)
+        headers, data, own = options.get("headers") or {}, options.get("data"), options.get("own", False)
+        call = _Call(method, url, headers, data, timeout, raw=True, own=own)
         async with self._send(call) as answer:
             yield answer
 
@@ -181,7 +203,7 @@ class Client:
         nothing has come for `silence` seconds.
         """
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silence)
-        async with self.open("GET", path, headers={"Accept": accept}, timeout=timeout) as answer:
+        async with self.open("GET", path, headers={"Accept": accept}, timeout=timeout, own=True) as answer:
             chunks = self._chunks(answer)
             async with aclosing(chunks):
                 if answer.status != 200:
@@ -210,10 +232,10 @@ class Client:
     async def _answer(self, call: _Call, endpoint: Endpoint) -> aiohttp.ClientResponse:
         self._fence.check()
         try:
-            return await self._session.request(
+            answer = await self._session.request(
                 call.method,
                 call.url,
-                headers=_headers(call.headers, endpoint.headers),
+                headers=endpoint.authorized(call.headers),
                 data=call.data,
                 timeout=call.timeout,
                 ssl=endpoint.tls or True,
@@ -225,9 +247,16 @@ class Client:
             )
         except NO_ANSWER as error:
             self._fence.check()
+            self._count(call, NO_CODE)
             if isinstance(error, aiohttp.ClientSSLError):
                 await self._connection.refused(endpoint)  # perhaps the server's CA was changed
             raise unreachable(error, self._base) from None
+        self._count(call, str(answer.status))
+        return answer
+
+    def _count(self, call: _Call, code: str) -> None:
+        if call.own:
+            self._on_request(call.method, self._host, code)
 
     async def dial(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """A raw connection (TLS where the server's address says so) for upgrades; close the writer.
@@ -250,20 +279,6 @@ class Client:
             raise unreachable(error, self._base) from None
 
 
-def _headers(given: Mapping[str, str], login: Mapping[str, str]) -> CIMultiDict[str]:
-    """What was given, repeated ones kept (`Impersonate-Group`), and the credentials in place of any other."""
-    headers: CIMultiDict[str] = CIMultiDict()
-    spelled: dict[str, str] = {}
-    for name, value in given.items():
-        headers.add(
-            spelled.setdefault(name.lower(), name), value
-        )  # aiohttp keeps repeated ones of one spelling only
-    headers.setdefault("User-Agent", AGENT)
-    for name, value in login.items():
-        headers[name] = value
-    return headers
-
-
 def unreachable(error: BaseException, base: URL | str) -> UnreachableError:
     """Our error for one of aiohttp's or the system's, free of secrets: addresses, never headers."""
     url = URL(base)
@@ -277,23 +292,3 @@ def _wait_before_retry(error: UnreachableError | ApiError, backoff: float) -> fl
     """Seconds, or None if trying again would not help."""
     asked = (error.retry_after or 0.0) if isinstance(error, ApiError) else 0.0
     return max(backoff, asked) if error.transient and asked <= LONGEST_RETRY_AFTER else None
-
-
-def _decoded(body: bytes, base: URL, *, whole: bool) -> Json:
-    try:
-        found = decoded(body) if body else None
-    except ValueError:
-        raise UnreachableError(
-            f"{base.host}:{base.port} answered with something that is not JSON: is it an API server?"
-        ) from None
-    if whole and (fields := too_deep(body)):
-        raise _nested(decoded(shallow(body)[0]), fields)
-    return found
-
-
-def _nested(body: Mapping[str, Any], fields: tuple[str, ...]) -> NestedError:
-    """What is left can be read, and its status be written; managed fields mirror the depth of the others."""
-    meta = {name: value for name, value in (body.get("metadata") or {}).items() if name != "managedFields"}
-    kept = {name: value for name, value in body.items() if name in ("apiVersion", "kind", "status")}
-    told = [field for field in fields if field != "metadata"] or ["metadata"]
-    return NestedError(LEVELS, {**kept, "metadata": meta}, told)

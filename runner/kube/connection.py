@@ -7,19 +7,21 @@ import ipaddress
 import socket
 import ssl
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import structlog
 from aiohttp.abc import AbstractResolver, ResolveResult
+from multidict import CIMultiDict
 from yarl import URL
 
 from runner.config.settings import NOTHING_GIVEN, ClusterSettings
 from runner.errors import CredentialsError
 from runner.kube.clock import REAL, Clock
 from runner.kube.credentials import Credentials, Login
+from runner.kube.impersonation import IMPERSONATE, Headers
 
 T = TypeVar("T")
 Address = tuple[Any, Any, int, str, Any]
@@ -27,6 +29,7 @@ Address = tuple[Any, Any, int, str, Any]
 
 
 log = structlog.get_logger(__name__)
+AGENT = "ansible-operator"
 FORCED_APART = 5.0
 """Least seconds between two readings, however many requests are refused."""
 READ_SECONDS = 30.0
@@ -137,13 +140,37 @@ def _matches(entry: str, host: str, port: int | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """What one request needs to get in. `headers` holds secrets."""
+    """What one request needs to get in. `headers` holds secrets; `impersonate` says whom to act as.
+
+    `namespace` is where objects are meant to be if nothing is said, empty where that is left open, too.
+    """
 
     url: URL
     headers: dict[str, str] = field(repr=False)
     tls: ssl.SSLContext | None
     server_name: str | None
     proxy: str | None = field(repr=False)
+    impersonate: Headers = ()
+    namespace: str = ""
+
+    def authorized(self, given: Mapping[str, str]) -> CIMultiDict[str]:
+        """What was given, repeated ones kept (`Impersonate-Group`), and the credentials in place of any other.
+
+        Whom the credentials act as nobody else can say.
+        """
+        headers: CIMultiDict[str] = CIMultiDict()
+        spelled: dict[str, str] = {}
+        for name, value in given.items():
+            if self.impersonate and name.lower().startswith(IMPERSONATE):
+                continue
+            # aiohttp keeps repeated ones of one spelling only
+            headers.add(spelled.setdefault(name.lower(), name), value)
+        headers.setdefault("User-Agent", AGENT)
+        for name, value in self.headers.items():
+            headers[name] = value
+        for name, value in self.impersonate:
+            headers.add(name, value)
+        return headers
 
 
 class Connection:
@@ -170,6 +197,11 @@ class Connection:
             await self._read_again(None if known_bad else GRACE)
         assert self._endpoint is not None  # noqa: S101  (for the type checker: the reading sets it or raises)
         return self._endpoint
+
+    @property
+    def impersonates(self) -> bool:
+        """Whether the credentials in use act as somebody else."""
+        return self._endpoint is not None and self._endpoint.impersonate != ()
 
     async def refused(self, used: Endpoint) -> bool:
         """Whether there is another endpoint to try than the one that was refused."""
@@ -218,8 +250,8 @@ class Connection:
             self._under_way.release()
 
     def _changed(self, found: Credentials) -> bool:
-        info = found.info
-        if self._credentials is None or self._credentials.info != info:
+        info, before = found.info, self._credentials
+        if before is None or (before.info, before.impersonate) != (info, found.impersonate):
             return True
         # The path is the same, but the file behind it may not be: worth one new TLS context after a refusal.
         return self._doubted and bool(info.ca_path or info.certificate_path)
@@ -236,6 +268,8 @@ def _endpoint(found: Credentials, cluster: ClusterSettings) -> Endpoint:
         tls=_tls(found) if url.scheme == "https" else None,
         server_name=found.server_name or None,
         proxy=info.proxy_url or proxy_for(url, cluster),
+        impersonate=found.impersonate,
+        namespace=info.default_namespace or "",
     )
 
 

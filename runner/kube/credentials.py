@@ -16,6 +16,7 @@ import yaml
 
 from runner.config.settings import ClusterSettings
 from runner.errors import CredentialsError
+from runner.kube.impersonation import Headers, headers_of
 
 if TYPE_CHECKING:
     import kopf
@@ -30,7 +31,7 @@ PATHS = ("certificate-authority", "client-certificate", "client-key", "tokenFile
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """A way in. `info` holds secrets.
+    """A way in. `info` holds secrets; `impersonate` are headers that say whom to act as.
 
     `fresh_for` says when to read them again, `good_for` when they are certain to be refused: in seconds, infinite
     for what never changes by itself, or not known to end.
@@ -40,6 +41,7 @@ class Credentials:
     server_name: str = ""
     fresh_for: float = float("inf")
     good_for: float = float("inf")
+    impersonate: Headers = ()
 
 
 Login = Callable[[], Credentials]
@@ -100,7 +102,8 @@ def from_kubeconfig(files: list[Path]) -> Credentials:
         **_either("certificate", user, "client-certificate"),
         **_either("private_key", user, "client-key"),
     )
-    return Credentials(info, str(cluster.get("tls-server-name") or ""), fresh_for, good_for)
+    server_name = str(cluster.get("tls-server-name") or "")
+    return Credentials(info, server_name, fresh_for, good_for, headers_of(target.user))
 
 
 def _from_plugin(target: Target) -> tuple[Mapping[str, Any], float]:

@@ -24,13 +24,14 @@ STATUS_AGE = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """How a kind is served: its name in URLs, its scope and what it supports."""
+    """How a kind is served: its name in URLs, its scope, what it supports, and the names that kubectl takes."""
 
     gvk: GroupVersionKind
     plural: str
     namespaced: bool
     verbs: frozenset[str]
     subresources: frozenset[str]
+    names: frozenset[str] = frozenset()
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """The URL path, percent-encoded. A namespace given for a cluster-scoped kind is ignored."""
@@ -120,10 +121,21 @@ def resources_of(group: str, version: str, entries: Sequence[Body]) -> list[Reso
             namespaced=bool(entry.get("namespaced")),
             verbs=frozenset(entry.get("verbs") or ()),
             subresources=frozenset(subresources.get(entry["name"], ())),
+            names=frozenset(_names(entry)),
         )
         for entry in entries
         if "/" not in entry["name"]
     ]
+
+
+def _names(entry: Body) -> list[str]:
+    given = [
+        entry["name"],
+        entry.get("singularName") or "",
+        entry["kind"].lower(),
+        *(entry.get("shortNames") or ()),
+    ]
+    return [name for name in given if name]
 
 
 class ObjectsApi:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -15,8 +16,9 @@ from typing import Any, Literal
 import structlog
 
 from runner.errors import ForbiddenError, KubeError, NotFoundError
-from runner.kube.client import AGENT, Client
+from runner.kube.client import Client
 from runner.kube.clock import REAL, Backoff, Clock
+from runner.kube.connection import AGENT
 from runner.objects import ObjectKey
 
 EventType = Literal["Normal", "Warning"]
@@ -175,6 +177,13 @@ class Recorder:
                 log.debug("an event was dropped", object=str(said.key), reason=said.reason, error=str(error))
             except Exception:
                 log.exception("an event could not be written", object=str(said.key), reason=said.reason)
+            finally:
+                self._waiting.task_done()
+
+    async def drained(self, seconds: float) -> None:
+        """Wait until all that was recorded is written or dropped, at most this long. `run` has to be under way."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._waiting.join(), seconds)
 
     async def _write_patiently(self, said: Said) -> None:
         if self._clock.now() < self._silent_until.get(said.namespace, 0.0):

@@ -226,7 +226,7 @@ async def _asking(client: Client, request: web.BaseRequest) -> bytes:
     base = URL(client.base_url)
     headers = end_to_end(request.headers, frozenset({"authorization", "host", "expect", "content-length"}))
     headers[hdrs.HOST] = base.host_port_subcomponent or ""
-    headers.update(await client.auth_headers())
+    headers = await client.authorized(headers)
     headers[hdrs.CONNECTION] = "Upgrade"
     headers[hdrs.UPGRADE] = request.headers[hdrs.UPGRADE]
     body = await request.read()

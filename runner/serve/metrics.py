@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import os
+import re
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Hashable, Mapping
@@ -23,7 +24,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from prometheus_client import CollectorRegistry
-from prometheus_client.exposition import choose_encoder
+from prometheus_client.exposition import generate_latest
 
 from runner.errors import KubeError, ListenError
 from runner.serve.listen import everywhere, parse_address
@@ -39,6 +40,8 @@ ALLOW_SECONDS = 300.0
 DENY_SECONDS = 30.0
 MOST_REMEMBERED = 1000
 Found = TypeVar("Found")
+PLAIN = "text/plain; version=0.0.4; charset=utf-8"
+_UNTYPED = re.compile(rb"^# TYPE (\S+) untyped$", re.MULTILINE)
 User = Mapping[str, Any]
 Guard = Callable[[web.Request], Awaitable[web.Response | None]]
 """Answers a request that may not pass; None lets it pass."""
@@ -97,18 +100,22 @@ def metrics(
     tls: ssl.SSLContext | None = None,
     guard: Guard | None = None,
 ) -> Listener:
-    """`/metrics` in the format that the client asks for. Raises SettingsError for an address that is none."""
+    """`/metrics` in Prometheus's text format. Raises SettingsError for an address that is none."""
 
     async def exposition(request: web.Request) -> web.Response:
         refusal = await guard(request) if guard else None
         if refusal is not None:
             return refusal
-        encode, content_type = choose_encoder(request.headers.get("Accept", ""))
-        return web.Response(body=encode(registry), headers={"Content-Type": content_type})
+        return web.Response(body=exposed(registry), headers={"Content-Type": PLAIN})
 
     application = web.Application()
     application.router.add_get("/metrics", exposition)
     return Listener(address, application, "--metrics-bind-address", tls)
+
+
+def exposed(registry: CollectorRegistry) -> bytes:
+    """Never as OpenMetrics, like the Go operator: there, and for the library, a counter ends in `_total`."""
+    return _UNTYPED.sub(rb"# TYPE \1 counter", generate_latest(registry))
 
 
 def _whole(name: str, check: Check) -> Probe:

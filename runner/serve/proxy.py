@@ -18,9 +18,10 @@ from aiohttp import web
 from runner.errors import BodyError, KubeError
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery
+from runner.kube.impersonation import IMPERSONATE
 from runner.metrics import Metrics
 from runner.objects import GroupVersionKind, Owner
-from runner.serve import forward
+from runner.serve import checkmode, forward
 from runner.serve.dependents import Dependents, OnDependent, OwnWrites, written
 from runner.serve.forward import STREAMS, Target, forwardable, is_upgrade, parse_target, upgrade
 from runner.serve.grants import Grant, Grants
@@ -34,6 +35,10 @@ LOOKED_AT = 4 * 1024 * 1024
 SMALL = 64 * 1024
 """Bodies of a known length up to this many bytes pass in one piece: that is cheaper than a stream."""
 HEADER_LINE = 1024 * 1024
+THIRD = (
+    "the operator's kubeconfig acts as somebody else (`as`), and Kubernetes lets nobody act as a third from "
+    "there; to try what a run may impersonate, log in as that account: `ansible-operator dev kubeconfig --as`"
+)
 UNANSWERED = (KubeError, aiohttp.ClientError, OSError)
 
 
@@ -43,7 +48,8 @@ class Proxy:
     `inject` off: owners are not put in and dependents not told of. `watched` may exclude owner kinds from both.
     `on_dependent` is called once per owner kind, dependent kind, mechanism and namespace; it must not block.
     Of runs for the kinds that `keeps_children` names, a grant keeps the objects of the run's own.
-    Nothing passes while `leading` denies it, which is asked at each request.
+    Nothing passes while `leading` denies it, which is asked at each request; in `check_mode`, nothing that would
+    change the cluster.
     """
 
     def __init__(
@@ -58,8 +64,10 @@ class Proxy:
         metrics: Metrics | None = None,
         leading: Callable[[], bool] = lambda: True,
         keeps_children: Callable[[GroupVersionKind], bool] = lambda _: True,
+        check_mode: bool = False,
     ) -> None:
         self.port = port
+        self._check_mode = check_mode
         self._leading = leading
         self._client = client
         self._dependents = Dependents(discovery, on_dependent, inject=inject, watched=watched)
@@ -129,6 +137,8 @@ class Proxy:
                 400, "BadRequest", "the request must name a path, percent-encoded and without a fragment"
             )
         target = parse_target(request.raw_path)
+        if refusal := self._refusal(request, target):
+            return forward.status_response(403, "Forbidden", refusal)
         try:
             if is_upgrade(request.headers) and _may_upgrade(request.method, target):
                 return await upgrade(self._client, request)
@@ -140,6 +150,14 @@ class Proxy:
                 "request of a run not answered", method=request.method, path=request.path, error=str(error)
             )
             return forward.status_response(502, "BadGateway", f"the API server cannot be reached: {error}")
+
+    def _refusal(self, request: web.BaseRequest, target: Target | None) -> str:
+        """Why it may not pass, or ""."""
+        if self._client.impersonates and any(name.lower().startswith(IMPERSONATE) for name in request.headers):
+            return THIRD
+        if self._check_mode and checkmode.changes(request.method, target, has_body=request.body_exists):
+            return checkmode.REFUSAL
+        return ""
 
     async def _forward(self, request: web.BaseRequest, target: Target | None, grant: Grant) -> web.StreamResponse:
         if request.headers.get("Expect", "").lower() == "100-continue":

@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry, Gauge, Histogram, Summary
 from prometheus_client.metrics_core import Metric
 
 from runner.errors import MetricError
-from runner.metrics import GO_BUCKETS
+from runner.families import GO_BUCKETS
 from runner.serve.metrics import Listener
 
 MOST_METRICS = 1000
@@ -155,7 +155,8 @@ def _names_on(registry: CollectorRegistry) -> frozenset[str]:
 class _Counter:
     """A counter under the very name it was given; the library's would append `_total`.
 
-    Without that suffix its type is exposed as unknown, for the library knows counters by the suffix only.
+    Without that suffix its type is unknown here, for the library knows counters by the suffix only; /metrics says
+    counter.
     """
 
     def __init__(self, name: str, help_text: str) -> None:

@@ -7,18 +7,9 @@ from dataclasses import dataclass
 
 from runner.config.watches import Watch
 from runner.config.yamlfile import Located
-from runner.validate.documents import (
-    ITEM,
-    Document,
-    Finding,
-    Schema,
-    child,
-    keeps,
-    members,
-    refuses_empty,
-    text,
-    warning,
-)
+from runner.validate.documents import Document, child, members, text
+from runner.validate.findings import Finding
+from runner.validate.schemas import ITEM, Schema, keeps, refuses_empty
 
 CONDITION = ("conditions", ITEM)
 WRITTEN = ("status", "reason", "message", "lastTransitionTime", "ansibleResult")
@@ -31,7 +22,14 @@ class Watched:
 
     watch: Watch
     file: str
-    line: int
+    entry: Located
+
+    @property
+    def line(self) -> int:
+        return self.entry.line
+
+    def line_of(self, *names: str) -> int:
+        return child(self.entry, *names).line
 
 
 def is_custom(group: str) -> bool:
@@ -55,31 +53,24 @@ def check(watched: Watched, crds: list[Document]) -> Iterator[Finding]:
     elif is_custom(gvk.group):
         kinds = sorted({c.text("spec", "names", "kind") for c in crds if c.text("spec", "group") == gvk.group})
         hint = f"the group {gvk.group} has {', '.join(kinds)}" if kinds else f"none is of the group {gvk.group}"
-        make = Finding if kinds else warning
-        yield make(watched.file, watched.line, "kind", f"no CRD of the project defines {gvk}; {hint}")
+        rule = "crd-missing" if kinds else "crd-group-missing"
+        yield Finding(rule, watched.file, watched.line, "kind", f"no CRD of the project defines {gvk}; {hint}")
 
 
 def _check_crd(watched: Watched, crd: Document) -> Iterator[Finding]:
-    if crd.text("apiVersion") != "apiextensions.k8s.io/v1":
-        message = "must be apiextensions.k8s.io/v1: Kubernetes serves no other since 1.22"
-        yield Finding(crd.file, crd.get("apiVersion").line, "apiVersion", message)
-        return
-    scope = crd.get("spec", "scope")
-    if text(scope) not in ("Namespaced", "Cluster"):
-        yield Finding(crd.file, scope.line, "spec.scope", "must be Namespaced or Cluster")
     versions = {
         text(child(node, "name")): (i, node) for i, node in enumerate(members(crd.get("spec", "versions")))
     }
     name = watched.watch.gvk.version
     if name not in versions:
         message = f"the CRD in {crd.file} has no version {name}; it has {', '.join(versions) or 'none'}"
-        yield Finding(watched.file, watched.line, "version", message)
+        yield Finding("crd-version-missing", watched.file, watched.line, "version", message)
         return
     index, version = versions[name]
     field = f"spec.versions[{index}]"
     if child(version, "served").value is not True:
         message = f"{name} is watched and not served: set it to true"
-        yield Finding(crd.file, child(version, "served").line, f"{field}.served", message)
+        yield Finding("crd-not-served", crd.file, child(version, "served").line, f"{field}.served", message)
     if watched.watch.manage_status:
         yield from _check_status(watched.watch, crd, version, field)
 
@@ -91,7 +82,7 @@ def _check_status(watch: Watch, crd: Document, version: Located, field: str) -> 
             "without the status subresource the operator writes no status:"
             " add `subresources: {status: {}}`, or set `manageStatus: false` in the watch"
         )
-        yield warning(crd.file, subresources.line, f"{field}.subresources", message)
+        yield Finding("crd-no-status-subresource", crd.file, subresources.line, f"{field}.subresources", message)
     if crd.get("spec", "preserveUnknownFields").value is True:
         return
     root = child(version, "schema", "openAPIV3Schema")
@@ -101,25 +92,31 @@ def _check_status(watch: Watch, crd: Document, version: Located, field: str) -> 
     lost = [name for name in watch.status if not keeps(schema, ("status", *name.split(".")))]
     if lost and keeps(schema, ("status", *CONDITION)):
         message = f"the schema drops {', '.join(lost)}, which the watch's `status` maps: declare {_them(lost)}"
-        yield warning(crd.file, line, field, message)
+        yield Finding("crd-drops-status", crd.file, line, field, message)
 
 
 def _check_conditions(schema: Schema, file: str, line: int, field: str) -> Iterator[Finding]:
     preserve = "x-kubernetes-preserve-unknown-fields: true"
     condition = ("status", *CONDITION)
     if not keeps(schema, (*condition, "type")):
-        yield Finding(file, line, field, f"the schema drops the conditions: declare them, or set `{preserve}`")
+        yield Finding(
+            "crd-drops-conditions",
+            file,
+            line,
+            field,
+            f"the schema drops the conditions: declare them, or set `{preserve}`",
+        )
         return
     lost = [name for name in WRITTEN if not keeps(schema, (*condition, name))]
     if lost:
         message = f"the schema drops {', '.join(lost)} of a condition: set `{preserve}` on its items"
-        yield warning(file, line, f"{field}.properties.conditions", message)
+        yield Finding("crd-drops-status", file, line, f"{field}.properties.conditions", message)
     strict = [name for name in ("reason", "message") if refuses_empty(schema, (*condition, name))]
     if strict:
         message = (
             f"the schema refuses an empty {' and '.join(strict)}, which the operator writes: allow {_them(strict)}"
         )
-        yield Finding(file, line, f"{field}.properties.conditions", message)
+        yield Finding("crd-refuses-condition", file, line, f"{field}.properties.conditions", message)
 
 
 def _them(names: list[str] | Mapping[str, object]) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from runner.validate.content import Places, Used, find_role
-from runner.validate.documents import Document, Finding, child, entries, members, read, text, warning
+from runner.validate.content import Used, find_role
+from runner.validate.documents import Document, child, entries, members, read, shown, text
+from runner.validate.findings import Finding
+from runner.validate.places import BUNDLED, Places
 from runner.validate.uses import What
 
 _COLLECTION = re.compile(r"[a-z_][a-z0-9_]*\.[a-z_][a-z0-9_]*")
@@ -24,6 +27,7 @@ class Requirements:
 
     collections: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     roles: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    file: str = ""
 
 
 def read_requirements(project: Path) -> tuple[Requirements, list[Finding]]:
@@ -37,7 +41,7 @@ def read_requirements(project: Path) -> tuple[Requirements, list[Finding]]:
     for document in documents[:1]:
         collections.update(_names(document, "collections"))
         roles.update(_names(document, "roles"))
-    return Requirements(collections, roles), findings
+    return Requirements(collections, roles, shown(path) if path else ""), findings
 
 
 def missing(requirements: Requirements, places: Places) -> Iterator[Finding]:
@@ -45,7 +49,7 @@ def missing(requirements: Requirements, places: Places) -> Iterator[Finding]:
     for name, (file, line) in requirements.collections.items():
         if _COLLECTION.fullmatch(name) and places.collection(name) is None:
             message = f"{name} is not installed here: run `ansible-galaxy collection install -r {file}`"
-            yield warning(file, line, "collections", message)
+            yield Finding("collection-not-installed", file, line, "collections", message)
 
 
 def _names(document: Document, section: str) -> Iterator[tuple[str, tuple[str, int]]]:
@@ -68,11 +72,46 @@ def check(
             yield from _role(item, places, requirements)
         short_names = {} if item.file in searched else redirects
         collection = _collection(item, short_names)
-        known = collection in _ALWAYS_THERE or collection in requirements.collections
-        if collection and not known and places.collection(collection, item.beside) is None:
+        if not collection or collection in _ALWAYS_THERE or collection in requirements.collections:
+            continue
+        found = places.collection(collection, item.beside)
+        if found and requirements.file and _comes_from_elsewhere(found, places, item):
+            if collection not in _with_others(requirements, places):
+                what = _what(item, short_names)
+                message = f"{what} needs the collection {collection}, which is here and not in {requirements.file}"
+                yield _finding("collection-unlisted", item, f"{message}: add it, or the image may lack it")
+        elif found is None:
             yield _finding(
-                item, f"{_what(item, short_names)} needs the collection {collection}, {_missing(places)}"
+                "collection-missing",
+                item,
+                f"{_what(item, short_names)} needs the collection {collection}, {_missing(places)}",
             )
+
+
+def _comes_from_elsewhere(found: Path, places: Places, item: Used) -> bool:
+    """Whether a collection is neither the operator's nor the project's own."""
+    own = [BUNDLED, places.project, *([item.beside] if item.beside else [])]
+    return not any(found.is_relative_to(place) for place in own)
+
+
+def _with_others(requirements: Requirements, places: Places) -> set[str]:
+    """The collections that requirements.yml lists, and those that these bring along."""
+    found: set[str] = set()
+    wanted = list(requirements.collections)
+    while wanted:
+        name = wanted.pop()
+        directory = places.collection(name) if name not in found and _COLLECTION.fullmatch(name) else None
+        found.add(name)
+        wanted += _needs(directory / "MANIFEST.json") if directory else []
+    return found
+
+
+def _needs(manifest: Path) -> list[str]:
+    try:
+        information = json.loads(manifest.read_text(encoding="utf-8"))["collection_info"]
+        return list(information.get("dependencies") or {})
+    except (OSError, ValueError, KeyError, AttributeError):
+        return []
 
 
 def _role(item: Used, places: Places, requirements: Requirements) -> Iterator[Finding]:
@@ -80,7 +119,7 @@ def _role(item: Used, places: Places, requirements: Requirements) -> Iterator[Fi
     known = name in requirements.roles or _of_collection_elsewhere(name, places, item)
     if not known and find_role(name, item.role_places, places, item.beside) is None:
         looked = ", ".join(dict.fromkeys(map(str, item.role_places)))
-        yield _finding(item, f"role {name} was not found; looked in {looked}")
+        yield _finding("role-missing", item, f"role {name} was not found; looked in {looked}")
 
 
 def _of_collection_elsewhere(name: str, places: Places, item: Used) -> bool:
@@ -96,7 +135,7 @@ def _collection(item: Used, redirects: Mapping[str, str]) -> str:
             return name
         case What.MODULE if "." not in name and name not in item.own_modules and name in redirects:
             return _first_two(redirects[name])
-        case What.MODULE | What.ROLE if _FULL_NAME.fullmatch(name):
+        case What.MODULE | What.ROLE | What.FILTER | What.TEST | What.LOOKUP if _FULL_NAME.fullmatch(name):
             return "" if item.use.what is What.ROLE and _has_path(item) else _first_two(name)
         case _:
             return ""
@@ -120,5 +159,5 @@ def _missing(places: Places) -> str:
     return f"which is not installed and not in requirements.yml; looked in {looked}"
 
 
-def _finding(item: Used, message: str) -> Finding:
-    return Finding(item.file, item.use.line, item.use.field, message)
+def _finding(rule: str, item: Used, message: str) -> Finding:
+    return Finding(rule, item.file, item.use.line, item.use.field, message)

@@ -1,53 +1,23 @@
-"""The YAML documents and manifests of a project, the schemas among them, and what is found in them."""
+"""The YAML documents and manifests of a project."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
-from runner.config.yamlfile import Located, read_all_yaml
+from runner.config.yamlfile import UNREADABLE, Located, duplicate_keys, read_all_yaml
 from runner.errors import Problem, SettingsError, WatchesError
+from runner.validate.findings import Finding, of_problem
 
 YAML = (".yml", ".yaml")
 _VAULT = "$ANSIBLE_VAULT;"
-CRD_DIRECTORIES = ("crds", "config/crd", "deploy/crds")
+_PATCH = re.compile(r"(^|[-_.])patch(es)?([-_.]|$)")
 DIRECTORIES = ("crds", "config", "deploy")
-Schema = Mapping[str, Any]
-ITEM = "[]"
-"""In a path: into the items of a list."""
-
-
-class Severity(StrEnum):
-    """An error will fail at run time; a warning may be meant."""
-
-    ERROR = "error"
-    WARNING = "warning"
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Finding:
-    """One mistake. `line` counts from 1; `field` is a path such as `[2].finalizer.name`, or empty."""
-
-    file: str
-    line: int
-    field: str
-    message: str
-    severity: Severity = Severity.ERROR
-
-    def __str__(self) -> str:
-        return f"{self.severity}: {Problem(self.file, self.line, self.field, self.message)}"
-
-
-def warning(file: str, line: int, field: str, message: str) -> Finding:
-    return Finding(file, line, field, message, Severity.WARNING)
-
-
-def of_problem(problem: Problem, severity: Severity = Severity.ERROR) -> Finding:
-    return Finding(problem.file, problem.line, problem.field, problem.message, severity)
+SAMPLE_DIRECTORIES = ("samples", "examples", "molecule")
 
 
 def project_directory(given: str) -> Path:
@@ -96,16 +66,30 @@ def texts(node: Located) -> list[str]:
 
 
 def read(path: Path) -> tuple[list[Document], list[Finding]]:
-    """The documents of a file, or why there are none. An encrypted file has none."""
+    """The documents of a file, and what is wrong: why there are none, or keys that are there twice.
+
+    An encrypted file has none.
+    """
     file = shown(path)
     try:
         content = path.read_text(encoding="utf-8")
-        nodes = [] if content.startswith(_VAULT) else read_all_yaml(content, file)
     except (OSError, UnicodeDecodeError) as error:
-        return [], [of_problem(Problem(file, 1, "", f"cannot be read: {error}"))]
+        return [], [of_problem(Problem(file, 1, "", f"cannot be read: {error}", UNREADABLE))]
+    documents, findings = _parsed(content, file)
+    return list(documents), list(findings)
+
+
+@lru_cache(maxsize=1024)
+def _parsed(content: str, file: str) -> tuple[tuple[Document, ...], tuple[Finding, ...]]:
+    """What `read` says of a file's content; remembered, for several checks read the same files."""
+    if content.startswith(_VAULT):
+        return (), ()
+    try:
+        nodes = read_all_yaml(content, file)
     except WatchesError as error:
-        return [], [of_problem(problem) for problem in error.problems]
-    return [Document(file, node) for node in nodes], []
+        return (), tuple(of_problem(problem) for problem in error.problems)
+    again = duplicate_keys(content, file)
+    return tuple(Document(file, node) for node in nodes), tuple(of_problem(problem) for problem in again)
 
 
 def yaml_files(directory: Path) -> Iterator[Path]:
@@ -125,15 +109,17 @@ def read_manifests(project: Path) -> tuple[list[Document], list[Finding]]:
     for directory in DIRECTORIES:
         for path in yaml_files(project / directory):
             found, mistakes = read(path)
-            if mistakes and "{{" in path.read_text(encoding="utf-8", errors="replace"):
+            if mistakes and not found and "{{" in path.read_text(encoding="utf-8", errors="replace"):
                 continue
             documents += list(_objects(found))
             findings += mistakes
     return documents, findings
 
 
-def has_crd_directory(project: Path) -> bool:
-    return any((project / directory).is_dir() for directory in CRD_DIRECTORIES)
+def read_samples(project: Path) -> list[Document]:
+    """The objects in the directories where a project may keep custom resources, beside its manifests."""
+    files = [file for directory in SAMPLE_DIRECTORIES for file in yaml_files(project / directory)]
+    return [document for file in files for document in _objects(read(file)[0])]
 
 
 def of_kind(documents: list[Document], *kinds: str) -> list[Document]:
@@ -141,7 +127,10 @@ def of_kind(documents: list[Document], *kinds: str) -> list[Document]:
 
 
 def _objects(documents: list[Document]) -> Iterator[Document]:
+    """The objects, those of Lists included, without the parts of objects that kustomize merges into others."""
     for document in documents:
+        if _is_patch(document):
+            continue
         if document.text("kind") == "List":
             for item in members(document.get("items")):
                 yield Document(document.file, item)
@@ -149,35 +138,9 @@ def _objects(documents: list[Document]) -> Iterator[Document]:
             yield document
 
 
-def at(schema: Schema, path: Sequence[str]) -> Schema | None:
-    """The schema at a path: empty where anything is kept, None where the value would be pruned."""
-    if not path:
-        return schema
-    name, *rest = path
-    inner = schema.get("items") if name == ITEM else (schema.get("properties") or {}).get(name)
-    if isinstance(inner, Mapping):
-        return at(inner, rest)
-    additional = schema.get("additionalProperties")
-    if isinstance(additional, Mapping):
-        return at(additional, rest)
-    return {} if additional is True or schema.get("x-kubernetes-preserve-unknown-fields") is True else None
-
-
-def keeps(schema: Schema, path: Sequence[str]) -> bool:
-    """Whether a value, and what it holds, survives."""
-    found = at(schema, path)
-    if found is None:
-        return False
-    holds_nothing = found.get("type") == "object" and not (
-        found.get("properties")
-        or found.get("additionalProperties")
-        or found.get("x-kubernetes-preserve-unknown-fields")
+def _is_patch(document: Document) -> bool:
+    """Whether its file or directory says so; a CRD without names and versions can be nothing else."""
+    is_part = document.text("kind") == "CustomResourceDefinition" and not (
+        entries(document.get("spec", "names")) or members(document.get("spec", "versions"))
     )
-    return not holds_nothing
-
-
-def refuses_empty(schema: Schema, path: Sequence[str]) -> bool:
-    """Whether an empty string is invalid there."""
-    found = at(schema, path) or {}
-    enum = found.get("enum")
-    return bool(found.get("minLength")) or (isinstance(enum, list) and "" not in enum)
+    return is_part or any(_PATCH.search(part) for part in Path(document.file).parts[-2:])

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from runner.config.watchesfile import Reading, read_watches
+from runner.config.watches import Content, Watch
+from runner.config.watchesfile import read_watches
+from runner.config.yamlfile import Located
 from runner.errors import WatchesError
-from runner.validate import crds, dependencies, documents, rbac
-from runner.validate.content import IMAGE_HOME, Reader, find_places, redirects
+from runner.validate import ansible_content, dependencies, documents, ignores, manifests, watching
+from runner.validate.content import Reader, redirects
 from runner.validate.crds import Watched
-from runner.validate.documents import Finding, Severity, of_problem, shown, warning
-
-TRUSTING = (
-    "whoever may write such a resource can run commands as the operator: Jinja in it is evaluated, and a key such"
-    " as ansibleConnection says how tasks are run. Set `markUnsafe: true`, unless all of them may do that"
-)
+from runner.validate.documents import shown
+from runner.validate.findings import Finding, count, of_problem
+from runner.validate.formats import FORMATS
+from runner.validate.installed import Installed
+from runner.validate.places import IMAGE_HOME, Places, find_places
+from runner.validate.rules import Severity
 
 
 def validate(project: Path, watches_file: Path, environment: Mapping[str, str]) -> list[Finding]:
@@ -33,65 +33,64 @@ def validate(project: Path, watches_file: Path, environment: Mapping[str, str]) 
     except WatchesError as error:
         return [of_problem(problem) for problem in error.problems]
     watched = [
-        Watched(watch, file, reading.lines.get(watch.gvk, 1))
+        Watched(watch, file, reading.entries.get(watch.gvk, Located(None, 1)))
         for watch in reading.watches
         if watch.gvk.version and watch.gvk.kind
     ]
-    findings = {
-        *_of_watches(reading, watched),
-        *_of_content(watched, project, environment),
-        *_of_manifests(watched, project),
-    }
-    return sorted(findings)
-
-
-def _of_watches(reading: Reading, watched: list[Watched]) -> list[Finding]:
-    fatal = [of_problem(problem) for problem in reading.fatal]
-    harmless = [of_problem(problem, Severity.WARNING) for problem in reading.harmless]
-    trusting = [item for item in watched if not item.watch.mark_unsafe]
-    return [*fatal, *harmless, *(warning(item.file, item.line, "markUnsafe", TRUSTING) for item in trusting)]
-
-
-def _of_content(watched: list[Watched], project: Path, environment: Mapping[str, str]) -> list[Finding]:
     places = find_places(project, environment)
-    reader = Reader(places)
+    findings = {
+        *watching.check(reading, watched),
+        *(finding for finding in documents.read(watches_file)[1] if finding.rule == "yaml-key-twice"),
+        *_of_content(watched, project, places, environment),
+        *manifests.check(watched, reading.entries, project, places),
+    }
+    kept = ignores.apply(list(findings), _texts(project, watches_file, findings))
+    return sorted(kept, key=lambda finding: finding.place)
+
+
+def _of_content(
+    watched: list[Watched], project: Path, places: Places, environment: Mapping[str, str]
+) -> list[Finding]:
+    required, findings = dependencies.read_requirements(project)
+    findings += dependencies.missing(required, places)
+    definitions = documents.of_kind(documents.read_manifests(project)[0], "CustomResourceDefinition")
+    installed = Installed(places)
+    for content, watches in _contents(watched).items():
+        reader = Reader(places)
+        reader.read(content)
+        resources = ansible_content.resources_of(watches, definitions)
+        mistakes, plugins = ansible_content.check(reader.closure, installed, places, environment, resources)
+        findings += [*reader.findings, *mistakes]
+        findings += dependencies.check([*reader.used, *plugins], places, required, redirects())
+    return findings
+
+
+def _contents(watched: list[Watched]) -> dict[Content, list[Watch]]:
+    """Each role and playbook that is there, with the watches that run it."""
+    found: dict[Content, list[Watch]] = {}
     for item in watched:
         finalizer = item.watch.finalizer
         for content in (item.watch.content, finalizer.content if finalizer else None):
             if content is not None and content.path.exists():
-                reader.read(content)
-    required, findings = dependencies.read_requirements(project)
-    findings += dependencies.missing(required, places)
-    return [*reader.findings, *findings, *dependencies.check(reader.used, places, required, redirects())]
+                found.setdefault(content, []).append(item.watch)
+    return found
 
 
-def _of_manifests(watched: list[Watched], project: Path) -> list[Finding]:
-    found, findings = documents.read_manifests(project)
-    definitions = documents.of_kind(found, "CustomResourceDefinition")
-    if documents.has_crd_directory(project):
-        for item in watched:
-            findings += crds.check(item, definitions)
-    return [*findings, *rbac.check(watched, found)]
+_COMMENTED = (*documents.DIRECTORIES, "roles", "playbooks")
+"""Where comments that silence nothing are looked for."""
+
+
+def _texts(project: Path, watches_file: Path, findings: Iterable[Finding]) -> dict[str, str]:
+    """The files that may hold comments for `validate`, by their names."""
+    files = {watches_file, *(Path(finding.file) for finding in findings)}
+    files |= {file for file in project.iterdir() if file.suffix in documents.YAML}
+    files |= {file for name in _COMMENTED for file in documents.yaml_files(project / name)}
+    return {shown(file): file.read_text(encoding="utf-8", errors="replace") for file in files if file.is_file()}
 
 
 def main(parsed: argparse.Namespace, environment: Mapping[str, str]) -> int:
     """Print the findings; the exit code is 1 if one of them is an error. Raises SettingsError for no directory."""
     project = documents.project_directory(parsed.directory)
     findings = validate(project, project / parsed.watches_file, environment)
-    sys.stdout.write(_as_json(findings) if parsed.output == "json" else _as_text(findings))
-    return 1 if _count(findings, Severity.ERROR) else 0
-
-
-def _as_text(findings: Sequence[Finding]) -> str:
-    counts = {severity: _count(findings, severity) for severity in Severity}
-    counted = [f"{count} {severity}{'' if count == 1 else 's'}" for severity, count in counts.items()]
-    return "".join(f"{line}\n" for line in (*findings, ", ".join(counted)))
-
-
-def _as_json(findings: Sequence[Finding]) -> str:
-    counted = {f"{severity}s": _count(findings, severity) for severity in Severity}
-    return json.dumps({**counted, "findings": list(map(asdict, findings))}, indent=2) + "\n"
-
-
-def _count(findings: Sequence[Finding], severity: Severity) -> int:
-    return sum(finding.severity is severity for finding in findings)
+    sys.stdout.write(FORMATS[parsed.format](findings))
+    return 1 if count(findings, Severity.ERROR) else 0

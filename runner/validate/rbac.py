@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from runner.validate.crds import Watched, crd_of
-from runner.validate.documents import Document, Finding, Severity, child, members, of_kind, text, texts
+from runner.validate.documents import Document, child, entries, members, of_kind, text, texts
+from runner.validate.findings import Finding
 from runner.validate.touches import EVENTS, LEASES, Touch, of_watch, resource_of
 
 ROLES = ("Role", "ClusterRole")
@@ -23,13 +24,13 @@ _WHY = {
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What the operator does, and why; without it an error, or less than that."""
+    """What the operator does, and why; `certain` where it will fail without."""
 
     group: str
     resource: str
     verbs: tuple[str, ...]
     why: str
-    severity: Severity = Severity.ERROR
+    certain: bool = True
     cluster: bool = False
 
 
@@ -56,33 +57,90 @@ class Rule:
 def check(watched: Sequence[Watched], manifests: list[Document]) -> Iterator[Finding]:
     """One finding for each missing rule, at the first role that counts; none where the manifests have no role."""
     roles = _roles(manifests)
-    if not roles:
+    if not roles or _is_given_more(manifests):
         return
     rules = [rule for role in roles for rule in _rules(role)]
-    place = roles[0]
     for need in _needs(watched, manifests):
-        lacking = [verb for verb in need.verbs if not any(rule.allows(need, verb) for rule in rules)]
+        lacking = _lacking(need, rules)
         if lacking:
-            what = f"no{' cluster' if need.cluster else ''} role allows {', '.join(lacking)} on {need.resource}"
-            message = f"{what}, {need.why}; add {_yaml(need)}"
-            yield Finding(place.file, place.get("rules").line, "rules", message, need.severity)
+            yield _finding(
+                "rbac-missing" if need.certain else "rbac-maybe-missing", _largest(roles), need, lacking
+            )
+
+
+def check_tasks(touches: Sequence[tuple[str, Touch]], manifests: list[Document]) -> Iterator[Finding]:
+    """One finding for each kind that the tasks write to, each touch with its file, and no role allows it."""
+    roles = _roles(manifests)
+    if not roles or _is_given_more(manifests):
+        return
+    rules = [rule for role in roles for rule in _rules(role, named=True)]
+    crds = of_kind(manifests, "CustomResourceDefinition")
+    needed: dict[tuple[str, str], tuple[str, set[str]]] = {}
+    for file, touch in touches:
+        _, verbs = needed.setdefault((touch.group, resource_of(touch, crds)), (file, set()))
+        verbs |= _surely(touch)
+    for (group, resource), (file, verbs) in needed.items():
+        need = Need(group, resource, tuple(sorted(verbs)), f"which {file} does")
+        lacking = _lacking(need, rules)
+        if lacking == ["patch"] and any(rule.allows(need, "update") for rule in rules):
+            continue  # enough with `force`, and nobody can tell from here
+        if lacking:
+            yield _finding("rbac-missing-for-tasks", _largest(roles), need, lacking)
+
+
+def _surely(touch: Touch) -> set[str]:
+    """Of the verbs that a module may use, those it cannot do without; reading needs one of two."""
+    if touch.subresource:
+        return {"create"} & set(touch.verbs)
+    for change in ("create", "delete", "patch"):
+        if change in touch.verbs:
+            return {"get", change, *(["patch"] if change == "create" else [])}
+    return set()
+
+
+def _is_given_more(manifests: list[Document]) -> bool:
+    """Whether an operator's service account may do what no role among the manifests says."""
+    known = {(role.text("kind"), role.text("metadata", "name")) for role in of_kind(manifests, *ROLES)}
+    foreign = {reference for reference in _bound(manifests) - known if not reference[1].startswith("system:")}
+    aggregated = any(entries(role.get("aggregationRule")) for role in of_kind(manifests, *ROLES))
+    return bool(foreign) or aggregated
+
+
+def _bound(manifests: list[Document]) -> set[tuple[str, str]]:
+    """Kind and name of each role that a service account is bound to."""
+    return {
+        (binding.text("roleRef", "kind"), binding.text("roleRef", "name"))
+        for binding in of_kind(manifests, *BINDINGS)
+        if any(text(child(subject, "kind")) == "ServiceAccount" for subject in members(binding.get("subjects")))
+    }
+
+
+def _largest(roles: list[Document]) -> Document:
+    """The role with most rules: rather the manager's than that of the leader election."""
+    return max(roles, key=lambda role: len(members(role.get("rules"))))
+
+
+def _lacking(need: Need, rules: list[Rule]) -> list[str]:
+    return [verb for verb in need.verbs if not any(rule.allows(need, verb) for rule in rules)]
+
+
+def _finding(rule: str, place: Document, need: Need, lacking: list[str]) -> Finding:
+    what = f"no{' cluster' if need.cluster else ''} role allows {', '.join(lacking)} on {need.resource}"
+    return Finding(rule, place.file, place.get("rules").line, "rules", f"{what}, {need.why}; add {_yaml(need)}")
 
 
 def _roles(manifests: list[Document]) -> list[Document]:
     """The roles that a service account is bound to; every role where no binding names one of them."""
     roles = of_kind(manifests, *ROLES)
-    bound = {
-        (binding.text("roleRef", "kind"), binding.text("roleRef", "name"))
-        for binding in of_kind(manifests, *BINDINGS)
-        if any(text(child(subject, "kind")) == "ServiceAccount" for subject in members(binding.get("subjects")))
-    }
+    bound = _bound(manifests)
     counted = [role for role in roles if (role.text("kind"), role.text("metadata", "name")) in bound]
     return counted or roles
 
 
-def _rules(role: Document) -> Iterator[Rule]:
+def _rules(role: Document, *, named: bool = False) -> Iterator[Rule]:
+    """The rules of a role, those for single objects included where they are asked for."""
     for node in members(role.get("rules")):
-        if not members(child(node, "resourceNames")):
+        if named or not members(child(node, "resourceNames")):
             groups, resources, verbs = (
                 tuple(texts(child(node, name))) for name in ("apiGroups", "resources", "verbs")
             )
@@ -94,7 +152,7 @@ def _needs(watched: Sequence[Watched], manifests: list[Document]) -> Iterator[Ne
     for item in watched:
         yield from _needs_of(item, crds)
     if watched:
-        yield _need(EVENTS, crds, "so that Events tell what happens to a custom resource", Severity.WARNING)
+        yield _need(EVENTS, crds, "so that Events tell what happens to a custom resource", certain=False)
     if any(_elects(manifest) for manifest in of_kind(manifests, "Deployment", "StatefulSet")):
         yield _need(LEASES, crds, "needed by --leader-elect")
 
@@ -104,14 +162,11 @@ def _needs_of(item: Watched, crds: list[Document]) -> Iterator[Need]:
     cluster = crd is not None and crd.text("spec", "scope") == "Cluster"
     for touch in of_watch(item.watch):
         certain = crd is not None and touch.subresource != "finalizers"  # else the plural is a guess
-        severity = Severity.ERROR if certain else Severity.WARNING
-        yield _need(touch, crds, _WHY[touch.subresource].format(touch.kind), severity, cluster=cluster)
+        yield _need(touch, crds, _WHY[touch.subresource].format(touch.kind), certain=certain, cluster=cluster)
 
 
-def _need(
-    touch: Touch, crds: list[Document], why: str, severity: Severity = Severity.ERROR, *, cluster: bool = False
-) -> Need:
-    return Need(touch.group, resource_of(touch, crds), touch.verbs, why, severity, cluster)
+def _need(touch: Touch, crds: list[Document], why: str, *, certain: bool = True, cluster: bool = False) -> Need:
+    return Need(touch.group, resource_of(touch, crds), touch.verbs, why, certain, cluster)
 
 
 def _elects(manifest: Document) -> bool:

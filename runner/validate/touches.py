@@ -18,6 +18,8 @@ from runner.validate.documents import YAML, Document, read
 READ = ("get", "list", "watch")
 CHANGE = ("patch", "update")
 WRITE = ("create", "delete", *READ, *CHANGE)
+_OF_STATE = {"absent": ("delete", *READ), "patched": (*READ, *CHANGE)}
+"""Verbs of `k8s` with these states; with another, or one that is known at run time only, it may do anything."""
 
 
 # What a module does: (subresource, verbs) of the kind that it is given, or of a Pod.
@@ -33,6 +35,9 @@ MODULES: Mapping[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     "k8s_log": (("", READ), ("log", ("get",))),
 }
 _OF_PODS = ("k8s_exec", "k8s_cp", "k8s_log")
+KUBECONFIG = ("v1", "Config")
+_FILE_FORMATS = re.compile(r"(audit|kubeadm|client\.authentication|[a-z.]+\.config)\.k8s\.io/")
+"""Of what looks like an object and is a file's format, which no API server has."""
 _DEFINITIONS = ("definition", "resource_definition", "inline")
 _FILES = ("src", "template")
 _FIELD = r"^{}:[ \t]*[\"']?(?P<value>[^\s\"'#]+)"
@@ -65,6 +70,10 @@ def of_watch(watch: Watch) -> Iterator[Touch]:
     yield Touch(version, gvk.kind, (*READ, *(["update"] if watch.finalizer else [])))
     if watch.manage_status:
         yield Touch(version, gvk.kind, ("update",), "status")
+    for reference in watch.references:
+        yield Touch(reference.gvk.api_version, reference.gvk.kind, ("list", "watch"))
+    for dependent in watch.reconcile_on:
+        yield Touch(dependent.api_version, dependent.kind, READ)
     # For who may only set an owner reference to what they may finalize (OpenShift).
     yield Touch(version, gvk.kind, ("update",), "finalizers")
 
@@ -74,7 +83,7 @@ def of_content(project: Path) -> tuple[list[Touch], list[str]]:
     touches: list[Touch] = []
     unknown: list[str] = []
     for file in sorted(path for place in ("roles", "playbooks") for path in (project / place).rglob("*")):
-        for item in _of_file(file) if file.is_file() else ():
+        for item in of_file(file) if file.is_file() else ():
             if isinstance(item, Touch):
                 touches.append(item)
             else:
@@ -82,7 +91,8 @@ def of_content(project: Path) -> tuple[list[Touch], list[str]]:
     return touches, unknown
 
 
-def _of_file(file: Path) -> Iterator[Touch | str]:
+def of_file(file: Path) -> Iterator[Touch | str]:
+    """What one file touches: tasks, plays, a template or a manifest."""
     if file.parent.name in ("templates", "files"):
         yield from of_text(file.read_text(encoding="utf-8", errors="replace"))
     elif file.suffix in YAML:
@@ -114,7 +124,8 @@ def _of_module(module: str, arguments: Mapping[str, Any]) -> Iterator[Touch | st
             yield item
         else:
             for subresource, verbs in MODULES[module]:
-                yield Touch(item.api_version, item.kind, verbs, subresource)
+                of_state = _OF_STATE.get(str(arguments.get("state")), verbs) if module == "k8s" else verbs
+                yield Touch(item.api_version, item.kind, of_state, subresource)
 
 
 def _of_arguments(module: str, arguments: Mapping[str, Any]) -> Iterator[Touch | str]:
@@ -133,6 +144,8 @@ def _of_definition(definition: Any) -> Iterator[Touch | str]:  # noqa: ANN401  (
     if isinstance(definition, list):
         for item in definition:
             yield from _of_definition(item)
+    elif isinstance(definition, dict) and definition.get("kind") == "List":
+        yield from _of_definition(definition.get("items") or [])
     elif isinstance(definition, dict):
         yield _touch(str(definition.get("apiVersion", "v1")), str(definition.get("kind", "")))
     elif "lookup(" not in str(definition):  # what a lookup reads is a file of the role
@@ -145,7 +158,9 @@ def of_text(text: str) -> Iterator[Touch | str]:
     """The kinds of the manifests in `text`, a template or not, rendered or not."""
     for document in re.split(r"^---", text, flags=re.MULTILINE):
         kind, version = _field("kind", document), _field("apiVersion", document)
-        if kind and version:
+        if kind == "List":
+            yield "it is a List, whose items are not looked at"
+        elif kind and version and (version, kind) != KUBECONFIG and not _FILE_FORMATS.match(version):
             yield _touch(version, kind)
 
 

@@ -22,6 +22,9 @@ class What(StrEnum):
     ROLE = "role"
     COLLECTION = "collection"
     FILE = "file"
+    FILTER = "filter"
+    TEST = "test"
+    LOOKUP = "lookup"
 
 
 @dataclass(frozen=True, slots=True)

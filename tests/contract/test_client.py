@@ -69,6 +69,30 @@ async def client(server: ApiServer, time: FakeClock, tmp_path: Path) -> AsyncIte
         yield client
 
 
+async def authorization(client: Client) -> str:
+    return (await client.authorized({}))["Authorization"]
+
+
+async def test_each_own_request_is_counted_and_those_of_runs_are_not(
+    server: ApiServer, time: FakeClock, tmp_path: Path
+) -> None:
+    told: list[tuple[str, str, str]] = []
+    cluster = ClusterSettings(str(server.kubeconfig(tmp_path / "config", user={"token": SECRET})))
+    client = await Client.connect(cluster, clock=time.clock(), on_request=lambda *request: told.append(request))
+    server.on("get", PATH, Reply({}), failure(404, "NotFound"), Drop(), Drop(), Reply({}), Reply({}))
+    await client.request("GET", PATH)
+    for error in (NotFoundError, UnreachableError):
+        with pytest.raises(error):
+            await client.request("GET", PATH, tries=1)
+    async with client.stream(PATH, accept="*/*", silence=5.0):
+        pass
+    async with client.open("GET", PATH):
+        pass
+    await client.close()
+    host = client.base_url.partition("://")[2]
+    assert told == [("GET", host, code) for code in ("200", "404", "<error>", "200")]
+
+
 async def test_the_client_sends_its_token_and_says_who_it_is(server: ApiServer, client: Client) -> None:
     server.on("get", PATH, Reply({"kind": "ConfigMap"}))
     assert await client.request("GET", PATH, params={"a": "b"}) == {"kind": "ConfigMap"}
@@ -249,18 +273,18 @@ async def test_a_token_file_is_read_again_after_a_minute(
     token.write_text("old")
     async with connected(server.kubeconfig(tmp_path / "c", user={"tokenFile": str(token)}), time) as client:
         token.write_text("new")
-        assert await client.auth_headers() == {"Authorization": "Bearer old"}
+        assert await authorization(client) == "Bearer old"
         time.advance(61)
-        assert await client.auth_headers() == {"Authorization": "Bearer new"}
+        assert await authorization(client) == "Bearer new"
         token.unlink()
         time.advance(61)
-        assert await client.auth_headers() == {"Authorization": "Bearer new"}
+        assert await authorization(client) == "Bearer new"
 
 
 async def test_basic_auth_logs_in(server: ApiServer, time: FakeClock, tmp_path: Path) -> None:
     config = server.kubeconfig(tmp_path / "c", user={"username": "me", "password": "pw"})
     async with connected(config, time) as client:
-        assert await client.auth_headers() == {"Authorization": "Basic bWU6cHc="}
+        assert await authorization(client) == "Basic bWU6cHc="
 
 
 async def test_open_gives_the_answer_as_it_is(server: ApiServer, client: Client) -> None:

@@ -6,6 +6,8 @@ import base64
 import json
 import ssl
 import stat
+import subprocess
+import sys
 import urllib.error
 import urllib.request
 from typing import Any
@@ -15,6 +17,7 @@ import yaml
 
 from bench.observer import wait_for
 from runner.dev.api import Api
+from runner.dev.components import SIMULATED
 from runner.dev.controlplane import ControlPlane
 
 pytestmark = pytest.mark.cluster
@@ -167,3 +170,64 @@ def test_audit_log_tells_who_did_what(admin: Api, control_plane: ControlPlane, n
     events = [json.loads(line) for line in control_plane.audit_log.read_text().splitlines()]
     mine = [e for e in events if e["verb"] == "create" and e.get("objectRef", {}).get("name") == "audited"]
     assert [event["user"]["username"] for event in mine] == ["kubernetes-admin"]
+
+
+def test_log_of_a_pod_says_that_nothing_runs(admin: Api, namespace: str) -> None:
+    create_deployment(admin, namespace, replicas=1)
+    pod = wait_for("a running pod", lambda: running_pod(admin, namespace), seconds=DEADLINE)
+
+    status, log = admin.call("GET", f"/api/v1/namespaces/{namespace}/pods/{pod}/log")
+
+    assert (status, log) == (200, f"{SIMULATED}\n")
+
+
+@pytest.mark.parametrize("way", ["exec?command=true", "attach", "portforward"])
+def test_way_into_a_pod_is_refused_because_nothing_runs(admin: Api, namespace: str, way: str) -> None:
+    create_deployment(admin, namespace, replicas=1)
+    pod = wait_for("a running pod", lambda: running_pod(admin, namespace), seconds=DEADLINE)
+
+    def refusal() -> str:
+        _, answer = admin.call("POST", f"/api/v1/namespaces/{namespace}/pods/{pod}/{way}")
+        return str(answer["message"]) if SIMULATED in str(answer) else ""
+
+    # The API server takes some seconds to heed a policy that is new to it.
+    assert SIMULATED in wait_for("the sentence", refusal, seconds=DEADLINE)
+
+
+def running_pod(admin: Api, namespace: str) -> str:
+    _, pods = admin.call("GET", f"/api/v1/namespaces/{namespace}/pods")
+    return next((pod["metadata"]["name"] for pod in pods["items"] if pod["status"]["phase"] == "Running"), "")
+
+
+def kubeconfig_as(plane: ControlPlane, account: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "runner", "dev", "kubeconfig", "--dir", str(plane.layout.directory)]
+    return subprocess.run([*command, "--as", account, "--content"], capture_output=True, text=True, check=False)
+
+
+def test_kubeconfig_of_a_service_account_acts_as_its_pods_would(
+    control_plane: ControlPlane, admin: Api, namespace: str
+) -> None:
+    create_service_account(admin, namespace, "operator")
+
+    made = kubeconfig_as(control_plane, f"serviceaccount/{namespace}/operator")
+
+    config = yaml.safe_load(made.stdout)
+    assert config["contexts"][0]["context"]["namespace"] == namespace
+    token = config["users"][0]["user"]["token"]
+    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
+    user = create(admin, "/apis/authentication.k8s.io/v1/tokenreviews", review)["status"]["user"]
+    assert user["username"] == f"system:serviceaccount:{namespace}:operator"
+    assert f"system:serviceaccounts:{namespace}" in user["groups"]
+    assert get_with_token(control_plane, token, path) == 403
+
+
+def test_kubeconfig_of_a_service_account_that_is_not_there_says_so(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    made = kubeconfig_as(control_plane, f"serviceaccount/{namespace}/nobody")
+
+    assert made.returncode == 1
+    assert made.stderr.startswith(
+        f"error: there is no ServiceAccount nobody in the namespace {namespace}: create it"
+    )

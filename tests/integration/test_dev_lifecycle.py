@@ -221,25 +221,95 @@ def test_what_a_killed_start_left_behind_is_cleaned_up(plane: ControlPlane, then
 
 
 def test_component_that_ends_at_once_shows_how_its_log_ends(tmp_path: Path) -> None:
-    programs = with_program(tmp_path, "kube-apiserver", "echo the reason >&2; exit 1")
+    programs = with_program(tmp_path, "kube-apiserver", "echo first >&2; echo error: the reason >&2; exit 1")
     plane = ControlPlane(tmp_path / "plane", programs=programs)
 
-    with pytest.raises(ComponentError, match=r"kube-apiserver ended .*\nthe reason") as raised:
+    with pytest.raises(ComponentError, match=r"kube-apiserver ended .*: error: the reason\n.*\nfirst\n") as raised:
         plane.start()
 
     assert raised.value.component == "kube-apiserver"
     assert running(plane) == {}
-    plane.stop()
 
 
-def test_start_that_fails_late_leaves_no_process(tmp_path: Path) -> None:
-    plane = ControlPlane(tmp_path / "plane", programs=with_program(tmp_path, "kwok", "exit 1"))
+def test_start_that_fails_late_leaves_nothing(tmp_path: Path) -> None:
+    plane = ControlPlane(tmp_path / "new" / "plane", programs=with_program(tmp_path, "kwok", "exit 1"))
 
-    with pytest.raises(ComponentError, match="kwok ended"):
+    with pytest.raises(ComponentError, match="kwok ended") as raised:
         plane.start()
 
     assert running(plane) == {}
+    assert not (tmp_path / "new").exists()
+    assert raised.value.__notes__ == ["Nothing of it was left: every process was ended, every file removed."]
+
+
+def test_data_that_was_kept_outlives_a_start_that_fails_and_a_change_of_ports(tmp_path: Path) -> None:
+    plane = ControlPlane(tmp_path / "plane", Options(keep=True))
+    plane.start()
+    put_configmap(plane, "kept")
     plane.stop()
+
+    with pytest.raises(ComponentError, match="kube-apiserver ended"):
+        ControlPlane(
+            tmp_path / "plane", programs=with_program(tmp_path, "kube-apiserver", "echo no >&2; exit 1")
+        ).start()
+
+    try:
+        plane.start()
+        assert has_configmap(plane, "kept")
+        before = plane.ports
+        plane.stop()
+        with socket.socket() as somebody:
+            somebody.bind((HOST, before.kubelet))
+            plane.start()
+        _, node = plane.api().call("GET", "/api/v1/nodes/node-1")
+        assert (
+            node["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"] == plane.ports.kubelet != before.kubelet
+        )
+    finally:
+        plane.stop(delete=True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_start_that_is_told_to_end_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
+    plane = ControlPlane(tmp_path / "new" / "plane")
+    command = [sys.executable, "-m", "runner", "dev", "up", "--dir", str(plane.layout.directory)]
+    starting = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    wait_for("the first two to run", lambda: len(running(plane)) == 2, seconds=DEADLINE, every=0.01)
+    begun = running(plane)
+
+    starting.send_signal(number)
+
+    _, told = starting.communicate(timeout=DEADLINE)
+    assert starting.returncode == 128 + number
+    assert none_alive(begun)
+    assert not (tmp_path / "new").exists()
+    assert b"Traceback" not in told
+
+
+def test_directory_that_was_there_before_stays(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+
+    with ControlPlane(tmp_path / "mine"):
+        pass
+
+    assert list((tmp_path / "mine").iterdir()) == []
+
+
+def test_control_plane_needs_no_default_route(tmp_path: Path) -> None:
+    alone = ["unshare", "--map-root-user", "--net"]
+    if subprocess.run([*alone, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this machine lets nobody make a network namespace")
+    script = "import sys; from runner.dev.controlplane import ControlPlane\nwith ControlPlane(sys.argv[1]): pass"
+    command = 'ip link set lo up && exec "$0" -c "$1" "$2"'
+
+    ended = subprocess.run(
+        [*alone, "sh", "-c", command, sys.executable, script, str(tmp_path / "plane")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert ended.returncode == 0, ended.stderr
 
 
 def test_port_taken_in_between_is_replaced_by_another(

@@ -168,7 +168,8 @@ def test_a_run_that_takes_longer_than_its_deadline_is_ended_and_is_a_failure(
     operate("--run-deadline=3s")
     things.create("first")
     things.wait("first", "Failure")
-    assert "longer than its deadline" in things.condition("first", "Failure")["message"]
+    message = things.condition("first", "Failure")["message"]
+    assert "longer than 3 s (--run-deadline): " in message
 
 
 def _warning(observer: Observer) -> str:

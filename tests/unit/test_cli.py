@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -46,19 +47,16 @@ def test_help_is_on_stdout(words: Sequence[str], capsys: Capture) -> None:
 
 def test_help_lists_every_command(capsys: Capture) -> None:
     call()
-    listed = re.findall(r"^    (\w+)\b", capsys.readouterr().out, re.MULTILINE)
-    assert listed == [
-        "run",
-        "validate",
-        "rbac",
-        "pause",
-        "resume",
-        "reconcile",
-        "dev",
-        "version",
-        "completion",
-        "help",
-    ]
+    listed = re.findall(r"^    ([\w-]+)\b", capsys.readouterr().out, re.MULTILINE)
+    of_projects, of_resources = ["validate", "rbac", "generate"], ["pause", "resume", "reconcile"]
+    expected = ["run", "run-once", *of_projects, *of_resources, "dev", "version", "completion", "help"]
+    assert sorted(listed) == sorted(expected)
+
+
+def test_value_that_begins_with_a_dash_is_a_value_for_run_once(capsys: Capture, tmp_path: Path) -> None:
+    missing = str(tmp_path / "watches.yaml")
+    assert call("run-once", "thing", "a", "--ansible-args", "--forks 2", "--watches-file", missing) == 1
+    assert f"{missing}:1: cannot be read" in capsys.readouterr().err
 
 
 def test_version_is_one_line_of_facts(capsys: Capture) -> None:

@@ -21,6 +21,7 @@ NEW = {
     "objects.py": "import bench.plot\nimport runner.serve.grants\n",
     "control/new.py": "import runner.serve.proxy\nimport subprocess\n",
     "dev/new.py": "import runner.config.flags\n",
+    "generate/new.py": "import runner.kube.client\n",
     "execute/new.py": "import ansible_runner\nimport runner.execute.executor\n",
     "execute/run.py": "import runner.execute.new\n",
     "execute/fork/inside/new.py": "import runner.objects\n",

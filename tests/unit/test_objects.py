@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.control.sources import OwnerWatch, of_dependent, of_resource
+from runner.control.changes import OwnerWatch, of_dependent, of_resource
 from runner.kube.listwatch import Change, What
 from runner.objects import (
     GroupVersionKind,

@@ -59,7 +59,7 @@ def refused(command: Sequence[str], cwd: Path) -> str:
 
 
 class ForkEngine:
-    """Forks runs."""
+    """Forks runs. `starts` counts the attempts to start the zygotes, by result."""
 
     def __init__(self, directory: Path) -> None:
         """In `directory`, which is ours alone, the zygotes are given an empty one to start in."""
@@ -73,6 +73,12 @@ class ForkEngine:
         self._closed: set[Zygote] = set()
         self._look_again: asyncio.TimerHandle | None = None
         self._looking: asyncio.Task[None] | None = None
+        self.starts = {"succeeded": 0, "failed": 0}
+
+    @property
+    def alive(self) -> int:
+        """How many zygotes are."""
+        return sum(zygote.alive for zygote in (self._pair.plays, self._pair.modules)) if self._pair else 0
 
     @property
     def pids(self) -> frozenset[int]:
@@ -104,9 +110,11 @@ class ForkEngine:
         try:
             self._pair = await self._start(key, environment)
             self._rest = _REST
+            self.starts["succeeded"] += 1
         except (RunError, OSError, TimeoutError) as error:
             self._rest_until = time.monotonic() + self._rest
             self._rest = min(2 * self._rest, _LONGEST_REST)
+            self.starts["failed"] += 1
             why = str(error) or f"they were not ready after {READY_WITHIN:g} seconds"
             raise RunError(f"cannot start the processes that runs are forked from: {why}") from error
 

@@ -18,6 +18,7 @@ from tests.parity.stage import Stage, conditions
 WATCHES = """
 - {group: $GROUP, version: v1, kind: Managed, role: case}
 - {group: $GROUP, version: v1, kind: Unmanaged, role: case, manageStatus: false}
+- {group: $GROUP, version: v1, kind: Worded, role: case, goMessages: true}
 - {group: $GROUP, version: v1, kind: Plain, role: case}
 - {group: $GROUP, version: v1, kind: Nohost, playbook: nohost.yml}
 - {group: $GROUP, version: v1, kind: Others, playbook: others.yml}
@@ -98,7 +99,7 @@ FOREIGN = {
 
 def observe(stage: Stage, facts: dict[str, Any]) -> None:
     write_project(stage)
-    stage.kinds("Managed", "Unmanaged", "Nohost", "Others", "Broken")
+    stage.kinds("Managed", "Unmanaged", "Worded", "Nohost", "Others", "Broken")
     stage.kinds("Plain", status=False)
     with_a_status(stage, "foreign", {"custom": {"kept": [1]}, "ok": 5, "conditions": [FOREIGN]})
     with_a_status(stage, "odd", {"conditions": [1, FOREIGN]})
@@ -173,10 +174,10 @@ def fine(stage: Stage, facts: dict[str, Any]) -> None:
 def failing(stage: Stage, facts: dict[str, Any]) -> None:
     """Custom resources that fail are removed as soon as that was seen: they would be tried again and again."""
     places = [("Managed", case) for case in FAILING[1:]] + [("Others", "others"), ("Broken", "broken")]
-    for kind, name in places:
+    for kind, name in (*places, *(("Worded", case) for case in FAILING)):
         stage.create(kind, name, {"case": name})
         stage.wait(f"{name} to fail", partial(ended, stage, kind, name))
-        facts[name] = stage.get(kind, name)
+        facts[name if kind != "Worded" else f"worded {name}"] = stage.get(kind, name)
         stage.delete(kind, name)
 
 

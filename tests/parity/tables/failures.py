@@ -107,10 +107,18 @@ FAILURES = (
     ),
     Row(
         id="failure-loop",
-        says="a loop with failed items is one",
+        says="a loop with failed items is one; goMessages has the Go operator's text of it",
+        batch="status",
+        seen=lambda f: failure(f, "worded loop"),
+        expected=("True", "One or more items failed"),
+    ),
+    Row(
+        id="failure-loop-told",
+        says="by default it is told by what its items failed with",
         batch="status",
         seen=lambda f: failure(f, "loop"),
-        expected=("True", "One or more items failed"),
+        expected=("True", "item 1\nitem 2"),
+        mended=True,
     ),
     Row(
         id="failure-retried",
@@ -136,10 +144,28 @@ FAILURES = (
     ),
     Row(
         id="failure-no-log",
-        says="no_log hides the message",
+        says="no_log hides the message; goMessages has the Go operator's text of it",
+        batch="status",
+        seen=lambda f: failure(f, "worded hidden"),
+        expected=("True", "unknown playbook failure"),
+    ),
+    Row(
+        id="failure-no-log-told",
+        says="by default the message names the task, and says that its output is hidden",
         batch="status",
         seen=lambda f: failure(f, "hidden"),
-        expected=("True", "unknown playbook failure"),
+        expected=(
+            "True",
+            "A task failed, and no_log hides its output (ansible.builtin.fail, roles/case/tasks/hidden.yml:2)",
+        ),
+        mended=True,
+    ),
+    Row(
+        id="failure-words",
+        says="what a task's fail says is the message, with and without goMessages",
+        batch="status",
+        seen=lambda f: {failure(f, "lived"), failure(f, "worded fail")},
+        expected={("True", "as asked")},
     ),
     Row(
         id="failure-any-host",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runner.config.watches import foreign_keys, uses_children
+from runner.config.expressions import foreign_keys, uses_children
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,7 @@ def test_every_field_is_read(project: Path) -> None:
           watchAnnotationsChanges: true
           markUnsafe: true
           rescuedTasksFail: true
+          goMessages: true
           blacklist: [{version: v1, kind: Secret}]
           selector: {matchLabels: {app: web}, matchExpressions: [{key: tier, operator: Exists, values: []}]}
           finalizer: {name: example.com/finalizer, vars: {state: absent}}
@@ -72,6 +73,7 @@ def test_every_field_is_read(project: Path) -> None:
     assert (watch.manage_status, watch.watch_dependents, watch.watch_cluster_scoped) == (False, False, True)
     assert (watch.snake_case, watch.watch_annotations, watch.mark_unsafe) == (False, True, True)
     assert watch.rescued_tasks_fail
+    assert watch.go_messages
     assert watch.blacklist == {GroupVersionKind("", "v1", "Secret")}
     assert watch.finalizer == Finalizer("example.com/finalizer", None, {"state": "absent"})
     assert watch.status == {"podNames": "data.names"}

@@ -262,9 +262,9 @@ def test_the_reasons_of_a_request_are_bounded_and_none_is_told_twice() -> None:
 def test_attempts_count_within_a_generation_and_know_how_the_last_one_ended() -> None:
     tries = Tries()
     assert tries.begin(KEY, 1, Previous.FAILED) == (1, Previous.FAILED)
-    tries.ended(KEY, 1, 1, Previous.SUCCEEDED)
+    tries.ended(KEY, 1, 1, "requeued")
     assert tries.begin(KEY, 1, Previous.INTERRUPTED) == (2, Previous.SUCCEEDED)
-    tries.ended(KEY, 1, 2, Previous.FAILED)
+    tries.ended(KEY, 1, 2, "failed")
     assert tries.begin(KEY, 2, Previous.UNKNOWN) == (1, Previous.FAILED)
     tries.forget(KEY)
     assert tries.begin(KEY, 2, Previous.UNKNOWN) == (1, Previous.UNKNOWN)

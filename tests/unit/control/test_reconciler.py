@@ -19,7 +19,6 @@ from runner.control.pause import PAUSED
 from runner.control.plan import PERIOD, VERBOSITY, Defaults
 from runner.control.reconciler import Reconciler
 from runner.control.request import Reason, Reasons, Request, Trigger
-from runner.control.status import LONGEST_MESSAGE
 from runner.errors import (
     ApiError,
     ForbiddenError,
@@ -29,6 +28,7 @@ from runner.errors import (
     RunError,
     UnreachableError,
 )
+from runner.execute.failure import Failure
 from runner.execute.run import Ending, Outcome, Run, Stats
 from runner.execute.variables import variable_name
 from runner.kube.clock import Clock
@@ -638,8 +638,29 @@ async def test_a_long_failure_leaves_room_for_the_refusal(mapping: Scene) -> Non
     refusing(mapping, NAMED)
     await mapping.reconcile()
     message = mapping.conditions["Failure"]["message"]
-    assert len(message) == LONGEST_MESSAGE
+    assert len(message) == 1024
     assert message.endswith(str(NAMED))
+
+
+@pytest.mark.parametrize(
+    ("watch", "defaults", "message"),
+    [
+        (WATCH, Defaults(), "it is broken (Mend it)"),
+        (WATCH, Defaults(go_messages=True), "it broke"),
+        (replace(WATCH, go_messages=True), Defaults(), "it broke"),
+    ],
+    ids=["by default", "flag", "watch"],
+)
+async def test_flag_and_watch_bring_the_go_operators_texts_back(
+    watch: Watch, defaults: Defaults, message: str
+) -> None:
+    scene = Scene(watch, defaults)
+    scene.objects.create(KEY)
+    failure = Failure("localhost", "it broke", cause="it is broken", task="Mend it")
+    scene.answer(replace(FAILURE, failures=(failure,)))
+    await scene.reconcile()
+    assert scene.conditions["Failure"]["message"] == message
+    assert [text for _, _, text in scene.recorder.events] == [message]
 
 
 async def test_where_no_status_is_taken_at_all_an_event_says_so(mapping: Scene) -> None:

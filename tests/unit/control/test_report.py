@@ -72,7 +72,7 @@ def test_results_are_counted_by_kind(report: Report, metrics: Metrics, verdict: 
 
 def test_a_run_that_asks_to_be_called_again_counts_as_no_result(report: Report, metrics: Metrics) -> None:
     report.finished(KEY, WATCH, STAGES, OUTCOME, Verdict.REQUEUED)
-    assert value(metrics, "ansible_operator_reconcile_result", GVK=str(THING), result="succeeded") is None
+    assert value(metrics, "ansible_operator_reconcile_result", GVK=str(THING), result="succeeded") == 0
 
 
 def test_the_reconcile_histogram_measures_the_run_and_not_the_wait(report: Report, metrics: Metrics) -> None:

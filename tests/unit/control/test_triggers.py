@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from runner.config.watches import Content, Finalizer, Requirement, Selector, Watch
+from runner.control.changes import OwnerWatch, of_dependent, of_resource
 from runner.control.pause import PAUSED, RECONCILE
 from runner.control.request import Priority, Trigger
-from runner.control.sources import OwnerWatch, of_dependent, of_resource
 from runner.kube.listwatch import Change, What
 from runner.objects import PRIMARY, PRIMARY_TYPE, GroupVersionKind, ObjectKey, ObjectMeta, OwnerRef
 

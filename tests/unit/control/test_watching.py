@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from runner.config.watches import Content, Watch
+from runner.control.changes import OwnerWatch, where_to_watch
 from runner.control.queue import WorkQueue
 from runner.control.request import Request, Trigger
-from runner.control.sources import OwnerWatch, Watching, where_to_watch
+from runner.control.sources import Watching
 from runner.kube.listwatch import Change, What
 from runner.objects import GroupVersionKind, ObjectKey, ObjectMeta, OwnerRef, parse_meta
 
@@ -160,7 +161,8 @@ async def test_readiness_waits_for_custom_resources_only_but_every_restart_count
     assert scene.watching.unready() == [THING]
     scene.reflectors[THING, ""].ready = True
     assert scene.watching.unready() == []
-    assert dict(scene.watching.restarts()) == {(THING, ""): 3, (MAP, ""): 3}
+    found = [(reflector.restarts, *purposes) for reflector, *purposes in scene.watching.reflectors()]
+    assert found == [(3, True, False), (3, False, True)]
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,10 @@ def test_apiserver_listens_on_the_loopback_only() -> None:
     assert flags("kube-apiserver")["--secure-port"] == "1001"
 
 
+def test_apiserver_needs_no_default_route() -> None:
+    assert flags("kube-apiserver")["--advertise-address"] == "127.0.0.1"
+
+
 def test_apiserver_enforces_rbac() -> None:
     assert flags("kube-apiserver")["--authorization-mode"] == "Node,RBAC"
 

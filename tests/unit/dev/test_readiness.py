@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from runner.dev import api, processes
-from runner.dev.api import node_ready, port_taken
+from runner.dev.api import cause, node_ready, port_taken
 from runner.dev.layout import Layout
 from runner.dev.processes import Process, tail
 from runner.errors import ComponentError, DevError
 
 READY = {"spec": {}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+THIS = processes.parse_stat(Path("/proc/self/stat").read_text())[0]
 GONE = Process(pid=2**22 + 1, started=1)
 
 
@@ -73,8 +74,24 @@ def test_component_that_has_ended_ends_the_waiting_for_readiness(tmp_path: Path)
 def test_waiting_for_readiness_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api, "READY_WITHIN", 0)
 
-    with pytest.raises(DevError, match=f"node ready: not so within .* logs are in {tmp_path}"):
-        api.wait_until("node ready", lambda: False, Layout(tmp_path), {})
+    with pytest.raises(DevError, match=r"node ready: not so within (.|\n)*kwok: its log is empty"):
+        api.wait_until("node ready", lambda: False, Layout(tmp_path), {"kwok": THIS})
+
+
+@pytest.mark.parametrize(
+    ("log_tail", "said"),
+    [
+        (
+            'E1122 01:38:41.180934     918 run.go:72] "command failed" err="no route"\n',
+            '"command failed" err="no route"',
+        ),
+        ("Error: unknown flag: --x\nUsage:\n  etcd [flags]\n", "Error: unknown flag: --x"),
+        ("one\nthe reason\n\n", "the reason"),
+        ("", "its log is empty"),
+    ],
+)
+def test_cause_is_the_line_that_tells_of_the_error(log_tail: str, said: str) -> None:
+    assert cause(log_tail) == said
 
 
 def test_tail_of_a_log_is_its_last_lines(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def test_a_package_is_pinned_once_only(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["run.txt", "dev.txt", "build.txt", *(f"ansible-{release}.txt" for release in RELEASES)]
+    "name", ["run.txt", "dev.txt", "build.txt", "docs.txt", *(f"ansible-{release}.txt" for release in RELEASES)]
 )
 def test_every_pin_has_hashes_and_no_address(name: str) -> None:
     assert [package for package, pin in pins(name).items() if "--hash=sha256:" not in pin] == []

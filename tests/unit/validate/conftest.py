@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
 from runner.validate.project import validate
+from tests.unit.validate.good import FILES
 
 WATCHES = """\
 - group: example.com
@@ -56,23 +58,24 @@ rules:
 """
 
 
+SOUND = {
+    "watches.yaml": WATCHES,
+    "roles/thing/tasks/main.yml": TASKS,
+    "config/crd/thing.yaml": CRD,
+    "config/rbac/role.yaml": ROLE,
+}
+
+
 class Sound:
     """The project's files by name; `write` adds or replaces some, and `validate` gives the findings as text."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, files: Mapping[str, str]) -> None:
         self.path = path / "project"
         self.home = path / "home"
         self.environment = {"HOME": str(self.home)}
-        self.write(
-            {
-                "watches.yaml": WATCHES,
-                "roles/thing/tasks/main.yml": TASKS,
-                "config/crd/thing.yaml": CRD,
-                "config/rbac/role.yaml": ROLE,
-            }
-        )
+        self.write(files)
 
-    def write(self, files: dict[str, str]) -> None:
+    def write(self, files: Mapping[str, str]) -> None:
         for name, text in files.items():
             file = self.path / name
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -97,4 +100,10 @@ class Sound:
 
 @pytest.fixture
 def sound(tmp_path: Path) -> Sound:
-    return Sound(tmp_path)
+    return Sound(tmp_path, SOUND)
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> Sound:
+    """A larger one, as authors have them."""
+    return Sound(tmp_path, FILES)

@@ -170,6 +170,33 @@ def test_a_definition_in_a_text_is_written() -> None:
     assert found == [Touch("v1", "Secret", WRITE)]
 
 
+@pytest.mark.parametrize(
+    ("state", "verbs"),
+    [
+        ("absent", ("delete", *READ)),
+        ("patched", (*READ, "patch", "update")),
+        ("present", WRITE),
+        ("'{{ state }}'", WRITE),
+    ],
+)
+def test_a_state_that_is_written_out_asks_for_its_verbs_alone(state: str, verbs: tuple[str, ...]) -> None:
+    found = tasks(f"- kubernetes.core.k8s: {{state: {state}, kind: Secret, api_version: v1}}")
+    assert found == [Touch("v1", "Secret", verbs)]
+
+
+def test_the_items_of_a_list_are_what_is_written() -> None:
+    found = tasks("- k8s: {definition: {apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Secret}]}}")
+    assert found == [Touch("v1", "Secret", WRITE)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["apiVersion: v1\nkind: Config\n", "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"],
+)
+def test_a_file_format_that_looks_like_an_object_is_none(text: str) -> None:
+    assert list(of_text(text)) == []
+
+
 def test_a_kind_that_is_only_looked_at_may_not_be_written() -> None:
     assert tasks("- k8s_info: {kind: Node}") == [Touch("v1", "Node", READ)]
 

@@ -44,18 +44,20 @@ def test_files_of_a_role_that_ansible_can_read_are_no_finding(sound: Sound, text
 
 def test_a_playbook_must_be_a_list_of_plays(sound: Sound) -> None:
     playbook(sound, "hosts: localhost")
-    assert sound.validate() == ["error: play.yml:1: must be a list of plays"]
+    assert sound.validate() == ["error: play.yml:1: must be a list of plays [not-a-list]"]
 
 
 def test_a_directory_without_tasks_is_no_role(sound: Sound) -> None:
     (sound.path / TASKS).unlink()
     (sound.path / "roles/thing/tasks").rmdir()
-    assert sound.validate() == ["error: roles/thing:1: is not a role: it has neither tasks nor meta"]
+    assert sound.validate() == ["error: roles/thing:1: is not a role: it has neither tasks nor meta [not-a-role]"]
 
 
 def test_a_role_without_main_tasks_is_a_warning(sound: Sound) -> None:
     (sound.path / TASKS).rename(sound.path / "roles/thing/tasks/other.yml")
-    assert sound.validate() == ["warning: roles/thing:1: does nothing itself: it has no tasks/main.yml"]
+    assert sound.validate() == [
+        "warning: roles/thing:1: does nothing itself: it has no tasks/main.yml [role-without-tasks]"
+    ]
 
 
 USES = [
@@ -154,7 +156,7 @@ def test_a_role_that_is_used_and_not_there_is_an_error(sound: Sound, file: str, 
 
 @pytest.mark.parametrize(("file", "text", "place"), ROLES)
 def test_a_role_is_found_beside_the_role_that_uses_it(sound: Sound, file: str, text: str, place: str) -> None:
-    sound.write({file: text, "roles/other/tasks/main.yml": "[]"})
+    sound.write({file: text, "roles/other/tasks/main.yml": "[]", "roles/other/tasks/x.yml": "[]"})
     assert sound.validate() == []
 
 
@@ -204,7 +206,7 @@ def test_a_playbook_finds_the_projects_roles_and_the_collections_beside_it(sound
 
 
 @pytest.mark.parametrize(
-    "play", ["- import_playbook: more.yml", "- hosts: a\n  tasks:\n    - import_tasks: more.yml"]
+    "play", ["- import_playbook: more.yml", "- hosts: all\n  tasks:\n    - import_tasks: more.yml"]
 )
 def test_the_files_that_a_playbook_includes_are_checked_as_well(sound: Sound, play: str) -> None:
     playbook(sound, play)

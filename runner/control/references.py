@@ -1,0 +1,120 @@
+"""Which custom resources refer to which objects, and whom a change of such an object therefore concerns.
+
+Objects that a custom resource names are known from when it was read last; nothing of the objects themselves is
+read or kept but their metadata.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from functools import partial
+
+from runner.config.expressions import search
+from runner.config.watches import Reference, Watch
+from runner.control.changes import Enqueue, OwnWrite, matters
+from runner.control.reasons import reason_of
+from runner.control.request import Trigger
+from runner.control.sources import Watching
+from runner.errors import ExpressionError
+from runner.kube.listwatch import Change
+from runner.objects import Body, GroupVersionKind, ObjectKey, is_name
+
+MOST = 1000
+"""So many objects one custom resource may name by one expression."""
+Name = tuple[str, str]
+"""Namespace ("" for a cluster-scoped object) and name."""
+
+
+class References:
+    """The references of every watch."""
+
+    def __init__(self, watches: Mapping[GroupVersionKind, Watch]) -> None:
+        self._watches = watches
+        self._referring: dict[tuple[GroupVersionKind, Name], dict[ObjectKey, None]] = defaultdict(dict)
+        self._names: dict[ObjectKey, frozenset[tuple[GroupVersionKind, Name]]] = {}
+
+    def follow(self, watching: Watching, namespaces: tuple[str, ...]) -> None:
+        """Begin to watch what custom resources may refer to, in these namespaces (none: in all)."""
+        for watch in self._watches.values():
+            for reference in watch.references:
+                concerns = partial(self._concerned, watching, watch.gvk, reference)
+                for namespace in namespaces or ("",):
+                    watching.listen((reference.gvk, namespace), partial(_asked, concerns))
+
+    def read(self, key: ObjectKey, watch: Watch, body: Body) -> tuple[str, ...]:
+        """Take note of what the object names now; returns what is wrong with it."""
+        named, warnings = set(), []
+        for reference in watch.references:
+            names, wrong = names_of(reference, key, body)
+            named |= {(reference.gvk, name) for name in names}
+            warnings += [f"{reference.gvk.kind} by {reference.names}: {wrong}"] if wrong else []
+        self.forget(key)
+        self._names[key] = frozenset(named)
+        for one in named:
+            self._referring[one][key] = None
+        return tuple(warnings)
+
+    def forget(self, key: ObjectKey) -> None:
+        for one in self._names.pop(key, ()):
+            keys = self._referring[one]
+            del keys[key]
+            if not keys:
+                del self._referring[one]
+
+    def _concerned(
+        self, watching: Watching, gvk: GroupVersionKind, reference: Reference, change: Change
+    ) -> Iterator[ObjectKey]:
+        metas = [meta for meta in (change.old, change.new) if meta is not None]
+        if reference.names:
+            for key in self._referring.get((reference.gvk, (metas[0].namespace, metas[0].name)), ()):
+                if key.gvk == gvk:
+                    yield key
+        elif any(reference.selector.matches(dict(meta.labels)) for meta in metas):
+            everywhere = reference.all_namespaces or not metas[0].namespace
+            for key in watching.resource_keys(gvk):
+                if everywhere or key.namespace == metas[0].namespace:
+                    yield key
+
+
+def _asked(
+    concerned: Callable[[Change], Iterable[ObjectKey]], change: Change, own_write: OwnWrite
+) -> tuple[Enqueue, ...]:
+    """The reconciles that a change of a referenced object asks for; its appearance counts, unless at the start."""
+    new = change.new
+    if change.old is None and (change.listed or new is None or own_write(new.uid, new.resource_version)):
+        return ()
+    if change.old is not None and not matters(change, own_write):
+        return ()
+    reason = reason_of(change, Trigger.REFERENCE, datetime.now(UTC))
+    return tuple(Enqueue(key, Trigger.REFERENCE, reason) for key in concerned(change))
+
+
+def names_of(reference: Reference, key: ObjectKey, body: Body) -> tuple[frozenset[Name], str]:
+    """The objects that a custom resource names, and what is wrong with what it says; "" if nothing is.
+
+    A bare name is that of an object in its own namespace, or of a cluster-scoped one.
+    """
+    if not reference.names:
+        return frozenset(), ""
+    try:
+        found = search(reference.names, body)
+    except ExpressionError as error:
+        return frozenset(), str(error)
+    items = found if isinstance(found, list) else [] if found is None else [found]
+    names = [name for item in items[:MOST] for name in _names(item, key.namespace)]
+    if len(items) > MOST:
+        return frozenset(names), f"names more than {MOST} objects; the first {MOST} count"
+    odd = any(item is not None and not _names(item, key.namespace) for item in items[:MOST])
+    return frozenset(names), "is no name, no list of names, nor of {name, namespace}" if odd else ""
+
+
+def _names(item: object, own_namespace: str) -> list[Name]:
+    if isinstance(item, Mapping):
+        name, namespace = item.get("name"), item.get("namespace", own_namespace)
+        usable = isinstance(name, str) and isinstance(namespace, str) and is_name(name)
+        return [(str(namespace), str(name))] if usable and (not namespace or is_name(str(namespace))) else []
+    if not isinstance(item, str) or not is_name(item):
+        return []
+    return [(own_namespace, item), ("", item)] if own_namespace else [("", item)]

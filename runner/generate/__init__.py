@@ -1,0 +1,1 @@
+"""Makes files of a project from what the project says elsewhere."""

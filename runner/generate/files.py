@@ -1,0 +1,62 @@
+"""Generated files of a project: written, or compared with what is there."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from runner.errors import SettingsError
+from runner.generate import schema
+from runner.validate.documents import project_directory
+
+Files = Mapping[Path, str]
+"""What each file is to hold, by its path in the project."""
+
+
+def main(parsed: argparse.Namespace) -> int:
+    """Write what `ansible-operator generate` was asked for and say what was written.
+
+    With `--check` nothing is written, and the exit code is 1 where a file differs. Raises SettingsError for no
+    directory, or a file that cannot be written.
+    """
+    project = project_directory(parsed.directory)
+    files = {Path(schema.FILE): schema.text()}
+    if not parsed.check:
+        return write(project, files)
+    found = differences(project, files)
+    sys.stdout.write(found)
+    return 1 if found else 0
+
+
+def write(project: Path, files: Files) -> int:
+    for path, text in files.items():
+        try:
+            (project / path).parent.mkdir(parents=True, exist_ok=True)
+            (project / path).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise SettingsError(f"{path} cannot be written: {error.strerror}") from error
+        sys.stdout.write(f"{path}\n")
+    return 0
+
+
+def differences(project: Path, files: Files) -> str:
+    """A unified diff from the files as they are to what they should be."""
+    return "".join(_difference(path, _read(project / path), text) for path, text in files.items())
+
+
+def _difference(path: Path, old: str, new: str) -> str:
+    lines = difflib.unified_diff(old.splitlines(True), new.splitlines(True), str(path), f"{path} (generated)")
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def _read(path: Path) -> str:
+    """Nothing where there is no file. Raises SettingsError for one that cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} cannot be read: {error}") from error

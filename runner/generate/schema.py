@@ -1,0 +1,131 @@
+"""The JSON schema of watches.yaml, by which editors complete and check it. Made from the table of its fields.
+
+Stricter than the operator, which takes `version: 1` and field names in any case, as the Go operator does: whoever
+writes a file should be led to the one spelling.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from runner.config.watches import OPERATORS, WATCH_FIELDS, Engine, WatchField
+
+FILE = "watches.schema.json"
+
+_TEXT = {"type": "string"}
+_NAME = {"type": "string", "minLength": 1}
+_KIND = {"group": _TEXT, "version": _TEXT, "kind": _TEXT}
+_PART = r"([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)"
+_REQUIREMENT = {
+    "type": "object",
+    "properties": {
+        "key": _TEXT,
+        "operator": {"enum": list(OPERATORS)},
+        "values": {"type": "array", "items": _TEXT},
+    },
+    "required": ["key", "operator"],
+    "additionalProperties": False,
+}
+_SELECTOR = {
+    "type": "object",
+    "properties": {
+        "matchLabels": {"type": "object", "additionalProperties": _TEXT},
+        "matchExpressions": {"type": "array", "items": _REQUIREMENT},
+    },
+    "additionalProperties": False,
+}
+_TYPED = {"apiVersion": _NAME, "kind": _NAME}
+_TYPES: dict[str, dict[str, Any]] = {
+    "string": _TEXT,
+    "path": _NAME,
+    "name, path or collection role": _NAME,
+    "boolean": {"type": "boolean"},
+    "integer": {"type": "integer"},
+    "map": {"type": "object"},
+    "duration": {"type": "string", "pattern": rf"^([+-]?(0|({_PART})+)|.*\$.*)$"},
+    "map of JMESPath": {"type": "object", "additionalProperties": _TEXT},
+    "auto, warm or cold": {"enum": [str(engine) for engine in Engine]},
+    "list of {group, version, kind}": {
+        "type": "array",
+        "items": {"type": "object", "properties": _KIND, "additionalProperties": False},
+    },
+    "label selector": _SELECTOR,
+    "list of {apiVersion, kind, names, selector, namespaces}": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {
+                **_TYPED,
+                "names": {
+                    **_NAME,
+                    "description": "JMESPath over the custom resource: a name, a list of names, or of"
+                    " {name, namespace}.",
+                },
+                "selector": {
+                    **_SELECTOR,
+                    "description": "Instead of names: such objects concern every custom"
+                    " resource of the kind in their namespace.",
+                },
+                "namespaces": {"enum": ["all"], "description": "Beside selector: in any namespace."},
+            },
+            "required": ["apiVersion", "kind"],
+            "oneOf": [{"required": ["names"], "not": {"required": ["namespaces"]}}, {"required": ["selector"]}],
+            "additionalProperties": False,
+        },
+    },
+    "list of {apiVersion, kind, reconcileOn}": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {**_TYPED, "reconcileOn": {**_NAME, "description": "JMESPath over the dependent."}},
+            "required": ["apiVersion", "kind", "reconcileOn"],
+            "additionalProperties": False,
+        },
+    },
+    "{name, playbook, role, vars}": {
+        "type": "object",
+        "properties": {"name": _NAME, "playbook": _NAME, "role": _NAME, "vars": {"type": "object"}},
+        "required": ["name"],
+        "anyOf": [{"required": [name]} for name in ("playbook", "role", "vars")],
+        "additionalProperties": False,
+    },
+}
+"""What the words of the table's column `type` mean."""
+
+
+def text() -> str:
+    """The file."""
+    return json.dumps(watches_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def watches_schema() -> dict[str, Any]:
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "watches.yaml of an Ansible operator",
+        "type": ["array", "null"],
+        "items": {
+            "type": "object",
+            "properties": {field.name: _property(field) for field in WATCH_FIELDS},
+            "required": [field.name for field in WATCH_FIELDS if field.default == "required"],
+            "oneOf": [{"required": ["playbook"]}, {"required": ["role"]}],
+            "additionalProperties": False,
+        },
+    }
+
+
+def _property(field: WatchField) -> dict[str, Any]:
+    known = {"description": _description(field), **_TYPES[field.type]}
+    if field.default == "required":
+        known |= _NAME
+    return (
+        known if field.default in ("", "required", "the flag") else known | {"default": json.loads(field.default)}
+    )
+
+
+def _description(field: WatchField) -> str:
+    return (
+        field.meaning[:1].upper()
+        + field.meaning[1:]
+        + ". By default as the flag says." * (field.default == "the flag")
+    )

@@ -1,0 +1,87 @@
+"""The schemas of CRDs: what they keep of a custom resource, and which variables its spec can give. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from runner.config.yamlfile import Located
+from runner.execute.variables import to_snake
+from runner.validate.documents import Document, child, members, text
+
+Schema = Mapping[str, Any]
+ITEM = "[]"
+"""In a path: into the items of a list."""
+EMBEDDED = "x-kubernetes-embedded-resource"
+INT_OR_STRING = "x-kubernetes-int-or-string"
+PRESERVE = "x-kubernetes-preserve-unknown-fields"
+
+
+def version_of(crd: Document, name: str) -> tuple[int, Located] | None:
+    """The entry of a version, and its place in `spec.versions`; the last one where a name is there twice."""
+    found = [
+        (index, node)
+        for index, node in enumerate(members(crd.get("spec", "versions")))
+        if text(child(node, "name")) == name
+    ]
+    return found[-1] if found else None
+
+
+def schema_of(crd: Document, version: str) -> Located:
+    """The schema of a version's objects; a null where there is none."""
+    found = version_of(crd, version)
+    return child(found[1], "schema", "openAPIV3Schema") if found else Located(None, crd.node.line)
+
+
+def spec_fields(crd: Document, version: str, *, snake_case: bool) -> frozenset[str] | None:
+    """The variables that the fields of a spec become; None where the schema keeps fields that it does not name."""
+    spec = child(schema_of(crd, version), "properties", "spec")
+    schema = spec.plain()
+    if not isinstance(schema, dict) or keeps_all(schema) or crd.get("spec", "preserveUnknownFields").value is True:
+        return None
+    names = properties_of(schema)
+    return frozenset(map(to_snake, names)) if snake_case else frozenset(names)
+
+
+def properties_of(schema: Schema) -> Schema:
+    found = schema.get("properties")
+    return found if isinstance(found, dict) else {}
+
+
+def keeps_all(schema: Schema) -> bool:
+    """Whether fields that it does not name survive."""
+    return schema.get(PRESERVE) is True or schema.get("additionalProperties") not in (None, False)
+
+
+def at(schema: Schema, path: Sequence[str]) -> Schema | None:
+    """The schema at a path: empty where anything is kept, None where the value would be pruned."""
+    if not path:
+        return schema
+    name, *rest = path
+    inner = schema.get("items") if name == ITEM else properties_of(schema).get(name)
+    if isinstance(inner, Mapping):
+        return at(inner, rest)
+    additional = schema.get("additionalProperties")
+    if isinstance(additional, Mapping):
+        return at(additional, rest)
+    return {} if additional is True or schema.get("x-kubernetes-preserve-unknown-fields") is True else None
+
+
+def keeps(schema: Schema, path: Sequence[str]) -> bool:
+    """Whether a value, and what it holds, survives."""
+    found = at(schema, path)
+    if found is None:
+        return False
+    holds_nothing = found.get("type") == "object" and not (
+        found.get("properties")
+        or found.get("additionalProperties")
+        or found.get("x-kubernetes-preserve-unknown-fields")
+    )
+    return not holds_nothing
+
+
+def refuses_empty(schema: Schema, path: Sequence[str]) -> bool:
+    """Whether an empty string is invalid there."""
+    found = at(schema, path) or {}
+    enum = found.get("enum")
+    return bool(found.get("minLength")) or (isinstance(enum, list) and "" not in enum)

@@ -1,0 +1,130 @@
+"""A terminal as a reader has it: bash on a pseudo-terminal, typed into line by line."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pexpect
+
+from tests.docs.page import INTERRUPT, Command, pattern
+
+# A prompt that can be told from everything else, which a virtual environment leaves as it is, and no colours.
+_PLAIN = {"PS1": "@prompt $?@\n", "PS2": "", "VIRTUAL_ENV_DISABLE_PROMPT": "1", "TERM": "dumb", "NO_COLOR": "1"}
+_PROMPT = re.compile(r"@prompt (\d+)@\n$")
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]|\r")
+
+
+class Terminal:
+    """Runs commands of a page; AssertionError names the line where one does not do what the page says.
+
+    `patience` is the seconds that a command may take until it is done, or has shown what the page shows.
+    """
+
+    def __init__(self, directory: Path, environment: Mapping[str, str], patience: float) -> None:
+        self._patience = patience
+        self._shell = pexpect.spawn(
+            "/bin/bash",
+            ["--noprofile", "--norc", "--noediting", "-i"],
+            cwd=str(directory),
+            env={**environment, **_PLAIN},
+            echo=False,
+            encoding="utf-8",
+            codec_errors="replace",
+            dimensions=(50, 400),
+        )
+        self._output = ""
+        self._arrived = list[str]()
+        self._busy = False
+        threading.Thread(target=self._pump, daemon=True).start()
+        self._until_prompt(Command(0, "", ()))
+        self._output = ""
+
+    @property
+    def directory(self) -> Path:
+        """Where the shell is."""
+        return Path(f"/proc/{self._shell.pid}/cwd").readlink()
+
+    def close(self) -> None:
+        """End the shell and what runs in it, as closing the window does."""
+        if self._busy:
+            self._shell.sendintr()
+        self._shell.close(force=True)
+
+    def run(self, command: Command, *, may_fail: bool, may_go_on: bool) -> None:
+        """Type `command`, and hold its output against what is shown.
+
+        With `may_go_on`, it need not end if it has shown that. `may_fail` leaves the exit code to the reader.
+        """
+        if command.text == INTERRUPT:
+            self._shell.sendintr()
+        elif command.text:
+            assert not self._busy, f"line {command.line}: this terminal is busy; write `^C`, or take another one"
+            self._output = ""
+            self._shell.sendline(command.text)
+            self._busy = True
+        if not command.text or (may_go_on and command.shown):
+            self._until_shown(command)
+            return
+        code = self._until_prompt(command)
+        assert code == 0 or may_fail or command.text == INTERRUPT, (
+            f"line {command.line}: `{command.text}`: exit code {code}\n{self._output}"
+        )
+        self._compare(command)
+
+    def _compare(self, command: Command) -> None:
+        if command.shown:
+            found = re.match(pattern(command.shown) + r"\s*$", self._output)
+            assert found, f"line {command.line}: the page shows\n{_text(command)}\nand this came:\n{self._output}"
+        self._output = ""
+
+    def _until_shown(self, command: Command) -> None:
+        wanted = re.compile("(?:.*\n)*?" + pattern(command.shown))
+        end = time.monotonic() + self._patience
+        while not (found := wanted.match(self._output)):
+            self._read()
+            self._notice_prompt()
+            assert time.monotonic() < end, (
+                f"line {command.line}: waited {self._patience:.0f} s for\n{_text(command)}\n"
+                f"and this came:\n{self._output}"
+            )
+        self._output = self._output[found.end() :]
+
+    def _until_prompt(self, command: Command) -> int:
+        end = time.monotonic() + self._patience
+        while (code := self._notice_prompt()) is None:
+            self._read()
+            assert time.monotonic() < end, (
+                f"line {command.line}: `{command.text}` did not end in {self._patience:.0f} s:\n{self._output}"
+            )
+        return code
+
+    def _notice_prompt(self) -> int | None:
+        found = _PROMPT.search(self._output)
+        if found is None:
+            return None
+        output = self._output[: found.start()]
+        self._output = output if output.endswith("\n") or not output else f"{output}\n"
+        self._busy = False
+        return int(found[1])
+
+    def _read(self) -> None:
+        while self._arrived:
+            self._output += self._arrived.pop(0)
+        self._output = _ESCAPES.sub("", self._output)
+        time.sleep(0.05)
+
+    def _pump(self) -> None:
+        """Take all that comes, also while nobody looks: a terminal that is not read stops what runs in it."""
+        try:
+            while True:
+                self._arrived.append(self._shell.read_nonblocking(65536, timeout=None))
+        except (pexpect.EOF, OSError, ValueError):  # closed
+            return
+
+
+def _text(command: Command) -> str:
+    return "\n".join(command.shown)

@@ -1,0 +1,24 @@
+"""The demo, as `make demo` runs it; it checks its steps itself."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.cluster
+@pytest.mark.timeout(400)
+def test_every_step_of_the_demo_comes_true_and_shows_what_was_typed_and_what_came_of_it() -> None:
+    demo = subprocess.run(
+        [sys.executable, "-m", "bench.demo"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=360
+    )
+    assert demo.returncode == 0, demo.stdout + demo.stderr
+    assert len(re.findall(r"was put back in [\d.]+ s", demo.stdout)) == 3
+    assert re.search(r"created: cold [\d.]+ s   warm [\d.]+ s", demo.stdout)
+    assert re.search(r"Warning +ReconcileFailed +spec.image 'not an image' is not", demo.stdout)
