@@ -105,6 +105,10 @@ class OperatorProcess:
             if not message or record.get("msg") == message:
                 yield record
 
+    def printed(self) -> str:
+        """All that it wrote, to stdout and stderr."""
+        return self._output.read_text(errors="replace") + self.log.read_text(errors="replace")
+
     def cpu_seconds(self) -> float:
         """CPU the operator process itself has used, without the runs."""
         return accounting.cpu_seconds_alone(self.pid)

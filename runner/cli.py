@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import difflib
 import os
 import platform
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import NoReturn
 
+import structlog
+
 from runner.commands import COMMANDS, add_commands, annotate
-from runner.config.flags import add_flags, deprecations, join_values, spell_out_booleans
-from runner.config.settings import read_settings
+from runner.config.flags import RUN_FLAGS, add_flags, deprecations, join_values, spell_out_booleans
+from runner.config.settings import encoder, read_settings
 from runner.config.watchesfile import load_watches
-from runner.errors import OperatorError, UsageError
-from runner.logs import configure_logs
+from runner.errors import OperatorError, UsageError, WatchesError
+from runner.logs import configure_logs, log_everything_else
 from runner.version import VERSION, commit
 
 PROGRAM = "ansible-operator"
@@ -26,35 +30,63 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 """As container platforms name them."""
 _IGNORE_MORE_WORDS = ("run", "version", "help", None)
 
-
 _Commands = argparse._SubParsersAction  # noqa: SLF001  (argparse has no public name for it)
 
 
 class _Parser(argparse.ArgumentParser):
-    """Ends with `Error: …` and exit code 1, as the Go operator's command line does."""
+    """Ends with one `Error: …` and exit code 1; the usage of all flags is for who asks for it."""
 
     def error(self, message: str) -> NoReturn:
-        sys.stderr.write(f"Error: {message}\n{self.format_usage()}")
-        sys.exit(1)
+        raise UsageError(f"{message}\nRun '{self.prog} --help' for usage.")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The `ansible-operator` command; returns its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    parser, commands = _parser(words[0] if words else "")
-    if words and not words[0].startswith("-") and words[0] not in commands.choices:
-        return _unknown_command(words[0])
+    as_json = False
     if words[:1] in (["run"], ["run-once"]):
         words = join_values(spell_out_booleans(words))
-    parsed, more = parser.parse_known_args(words)
-    _refuse(more, commands.choices.get(parsed.command, parser), parsed.command)
+    if words[:1] == ["run"]:
+        as_json = encoder(words, terminal=sys.stderr.isatty()) == "json"
+    if as_json:
+        configure_logs("info", "json")
+    elif arguments is None and words[:1] != ["run"] and signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # what they have begun they undo
     try:
-        return _call(parsed, parser, commands)
+        return _parse_and_call(words, own_process=arguments is None)
     except OperatorError as error:
-        sys.stderr.write(f"Error: {error}\n")
+        _complain(error, as_json=as_json)
         return 1
     except KeyboardInterrupt:
         return 130
+
+
+def _parse_and_call(words: list[str], *, own_process: bool) -> int:
+    parser, commands = _parser(words[0] if words else "")
+    if words == ["--version"]:
+        words = ["version"]
+    if words and not words[0].startswith("-") and words[0] not in commands.choices:
+        return _unknown_command(words[0])
+    parsed, more = parser.parse_known_args(words)
+    _refuse(more, commands.choices.get(parsed.command, parser), parsed.command)
+    parsed.own_process = own_process
+    return _call(parsed, parser, commands)
+
+
+def _log() -> structlog.typing.FilteringBoundLogger:
+    """As it is configured now: it is twice, the first time for what is wrong with the flags."""
+    logger: structlog.typing.FilteringBoundLogger = structlog.get_logger(__name__)
+    return logger
+
+
+def _complain(error: OperatorError, *, as_json: bool) -> None:
+    if not as_json:
+        sys.stderr.write(f"Error: {error}\n")
+    elif isinstance(error, WatchesError):
+        for problem in error.problems:
+            _log().error(str(problem), file=problem.file, line=problem.line, field=problem.field)
+    else:
+        _log().error(str(error))
 
 
 def _call(
@@ -83,6 +115,7 @@ def _call(
 def _parser(command: str) -> tuple[argparse.ArgumentParser, _Commands[argparse.ArgumentParser]]:
     """The parser, and its commands; that of `dev` is whole only where `command` needs it, for it takes long."""
     parser = _Parser(prog=PROGRAM, description="Runs Ansible roles and playbooks as a Kubernetes operator.")
+    parser.add_argument("--version", action="store_true", help="print the version")
     commands: _Commands[argparse.ArgumentParser]
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
     run = commands.add_parser("run", help="run the operator", allow_abbrev=False)
@@ -158,16 +191,20 @@ def _refuse(more: Sequence[str], parser: argparse.ArgumentParser, command: str |
     """End for a flag that nobody knows; more words are ignored where the Go operator ignores them."""
     for word in more:
         if word.startswith("-"):
-            parser.error(f"unknown flag: {word.partition('=')[0]}")
+            flag = word.partition("=")[0]
+            parser.error(f"unknown flag: {flag}{_meant(flag) if command == 'run' else ''}")
         if command not in _IGNORE_MORE_WORDS:
             parser.error(f"unexpected argument: {word}")
+
+
+def _meant(flag: str) -> str:
+    names = [f"--{known.name}" for known in RUN_FLAGS if not (known.alias_of or known.ignored)]
+    return "".join(f", did you mean {name}?" for name in difflib.get_close_matches(flag, names, n=1))
 
 
 def _run(parsed: argparse.Namespace) -> int:
     from runner.manager import run_operator  # noqa: PLC0415  (help and version must not pay for importing it)
 
-    for notice in deprecations(parsed):
-        sys.stderr.write(f"{notice}\n")
     try:
         settings = read_settings(parsed, os.environ, terminal=sys.stderr.isatty())
     except UsageError as error:
@@ -177,10 +214,15 @@ def _run(parsed: argparse.Namespace) -> int:
         settings.log_encoder,
         stacktrace_level=settings.log_stacktrace_level,
         time_encoding=settings.log_time_encoding,
+        colors=settings.log_colors,
     )
+    if parsed.own_process and settings.log_encoder == "json":
+        log_everything_else()
+    for notice in deprecations(parsed):
+        _log().warning(notice)
     watches, notes = load_watches(settings.watches_file, Path.cwd(), settings.environment)
     for note in notes:
-        sys.stderr.write(f"Warning: {note}\n")
+        _log().warning(str(note), file=note.file, line=note.line, field=note.field, said=str(note))
     by_kind = {watch.gvk: watch for watch in watches}
     if settings.watch:
         from runner.reloading import run_reloading  # noqa: PLC0415  (only development pays for importing it)

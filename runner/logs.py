@@ -1,15 +1,20 @@
 """Logs that a person reads on a terminal and a machine parses off it.
 
-Every record is one line on stderr: JSON with `level ts logger msg`, as the Go operator writes it, or the same
-facts in colour. Records of libraries go the same way.
+A record is one line on stderr: JSON with `level ts logger msg`, as the Go operator writes it, or a plain sentence.
+Records of libraries, warnings and tracebacks go the same way. A record's field `said` is the sentence for people:
+it stands in place of the event and all other fields, and JSON leaves it out.
 """
 
 from __future__ import annotations
 
+import io
 import logging
+import re
 import sys
+import threading
 import time
 from collections.abc import Callable, MutableMapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
@@ -25,41 +30,76 @@ _LEVELS = {
     "error": logging.ERROR,
     "panic": logging.CRITICAL,
 }
+_RED, _YELLOW, _DIM, _PLAIN = "\x1b[31m", "\x1b[33m", "\x1b[2m", "\x1b[0m"
+_LEVEL_COLORS = {"error": _RED, "critical": _RED, "warning": _YELLOW, "debug": _DIM}
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def configure_logs(
     level: str,
     encoder: str,
-    stream: TextIO = sys.stderr,
+    stream: TextIO | None = None,
     *,
     stacktrace_level: str = "error",
     time_encoding: str = "",
+    colors: bool = False,
 ) -> None:
     """`level` is debug, info, error, panic or a number (1 is debug, more is more); `encoder` json or console.
 
     A record below `stacktrace_level` names its exception in one line, without a traceback. `time_encoding` is
-    one of the Go operator's names, or "" for RFC 3339 with microseconds.
+    one of the Go operator's names, or "": RFC 3339 with microseconds, and for people the local time of day.
     """
-    stamp = _stamping(time_encoding)
+    stream = stream or sys.stderr
+    shared: list[structlog.typing.Processor] = [
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        _stamping("clock" if encoder == "console" and not time_encoding else time_encoding),
+    ]
+    last = [_tracebacks_from(_LEVELS[stacktrace_level]), *_rendering(encoder, colors=colors)]
     structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.stdlib.add_log_level,
-            structlog.stdlib.add_logger_name,
-            stamp,
-            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-        ],
-        wrapper_class=structlog.stdlib.BoundLogger,
-        logger_factory=structlog.stdlib.LoggerFactory(),
+        processors=[*shared, *last],
+        # It drops what is below the level before anything is made of it.
+        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS.get(level, logging.DEBUG)),
+        logger_factory=lambda name="": Writer(name, stream),
         cache_logger_on_first_use=True,
     )
-    handler = logging.StreamHandler(stream)
-    handler.setFormatter(_formatter(encoder, stream, stamp, _LEVELS[stacktrace_level]))
+    handler = _Handler(Writer("", stream))
+    meta = structlog.stdlib.ProcessorFormatter.remove_processors_meta
+    handler.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=[meta, *last]))
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(logging.WARNING)
-    for ours in ("runner", "logging_event_handler"):
-        logging.getLogger(ours).setLevel(_LEVELS.get(level, logging.DEBUG))
+
+
+class Writer:
+    """Writes lines. `name` is that of the logger. A log that cannot be written ends nothing that it tells of."""
+
+    _lock = threading.Lock()
+
+    def __init__(self, name: str, stream: TextIO) -> None:
+        self.name = name
+        self._stream = stream
+
+    def msg(self, line: str) -> None:
+        with self._lock, suppress(OSError, ValueError):
+            self._stream.write(line + "\n")
+            self._stream.flush()
+
+    debug = info = warning = error = critical = msg
+
+
+class _Handler(logging.Handler):
+    """For records of libraries."""
+
+    def __init__(self, writer: Writer) -> None:
+        super().__init__()
+        self._writer = writer
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            self._writer.msg(self.format(record))
+        except Exception:  # noqa: BLE001  (as logging's own handlers: a library's record must not end its caller)
+            self.handleError(record)
 
 
 _ENCODINGS: dict[str, Callable[[int], object]] = {
@@ -70,6 +110,7 @@ _ENCODINGS: dict[str, Callable[[int], object]] = {
     "rfc3339": lambda nanos: _utc(nanos, ""),
     "rfc3339nano": lambda nanos: _utc(nanos, f".{nanos % 10**9:09}"),
     "": lambda nanos: _utc(nanos, f".{nanos // 1000 % 10**6:06}"),
+    "clock": lambda nanos: time.strftime("%H:%M:%S", time.localtime(nanos // 10**9)),
 }
 """From Unix time in nanoseconds."""
 
@@ -88,30 +129,11 @@ def _stamping(encoding: str) -> structlog.typing.Processor:
     return stamp
 
 
-def _formatter(
-    encoder: str, stream: TextIO, stamp: structlog.typing.Processor, traceback_level: int
-) -> logging.Formatter:
-    shared: list[structlog.typing.Processor] = [
-        structlog.stdlib.add_log_level,
-        structlog.stdlib.add_logger_name,
-        stamp,
-    ]
-    last: list[structlog.typing.Processor] = [
-        structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-        _tracebacks_from(traceback_level),
-    ]
+def _rendering(encoder: str, *, colors: bool) -> list[structlog.typing.Processor]:
+    # Not the traceback that shows the locals of every frame: tokens may be among them.
     if encoder == "json":
-        last += [structlog.processors.format_exc_info, _go_names, structlog.processors.JSONRenderer()]
-    else:
-        # The default shows the locals of every frame, and tokens may be among them.
-        plain = structlog.dev.plain_traceback
-        colors = stream.isatty()
-        last.append(
-            structlog.dev.ConsoleRenderer(
-                colors=colors, timestamp_key="ts", pad_event_to=0, exception_formatter=plain
-            )
-        )
-    return structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=last)
+        return [structlog.processors.format_exc_info, _go_names, structlog.processors.JSONRenderer()]
+    return [structlog.processors.format_exc_info, lambda _logger, _method, record: sentence(record, colors=colors)]
 
 
 def _tracebacks_from(level: int) -> structlog.typing.Processor:
@@ -133,6 +155,68 @@ def _go_names(_logger: object, _method: str, record: Record) -> Record:
         "logger": str(record.pop("logger", "")).removeprefix("runner."),
         "msg": record.pop("event", ""),
     }
+    record.pop("said", None)
     if "exception" in record:
         record["stacktrace"] = record.pop("exception")
     return {**first, **record}
+
+
+def sentence(record: Record, *, colors: bool = False) -> str:
+    """A record for people: `12:03:04 error The sentence. (field=value)`, and below it what has more lines."""
+    stamp, level = str(record.pop("ts", "")), str(record.pop("level", "info"))
+    said, event, trace = record.pop("said", None), record.pop("event", ""), record.pop("exception", None)
+    record.pop("logger", None)
+    fields = [] if said else [f"{name}={value}" for name, value in record.items() if value not in ("", None)]
+    text = _harmless(str(said or event))
+    if fields:
+        text += " " + _painted(_DIM, _harmless(f"({', '.join(fields)})"), colors=colors)
+    if trace:
+        text += "\n" + _harmless(str(trace))
+    shown = _painted(_LEVEL_COLORS.get(level, ""), f"{level:<7}", colors=colors)
+    return f"{_painted(_DIM, stamp, colors=colors)} {shown} " + text.replace("\n", "\n    ")
+
+
+def _painted(color: str, text: str, *, colors: bool) -> str:
+    return f"{color}{text}{_PLAIN}" if colors and color else text
+
+
+def _harmless(text: str) -> str:
+    """No control character reaches the terminal: names and messages come from custom resources."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+def log_everything_else() -> None:
+    """Make records also of what is not one: warnings, uncaught exceptions, what a library prints. For good."""
+    logging.captureWarnings(capture=True)
+    log = structlog.get_logger("runner.process")
+    sys.excepthook = lambda *error: log.error("the operator failed", exc_info=error)
+    threading.excepthook = lambda failed: log.error(
+        "a thread failed", exc_info=(failed.exc_type, failed.exc_value, failed.exc_traceback)
+    )
+    sys.unraisablehook = lambda failed: log.error(
+        failed.err_msg or "an exception could not be raised", exc_info=failed.exc_value
+    )
+    sys.stdout, sys.stderr = Stray(sys.stdout, log.info), Stray(sys.stderr, log.warning)
+
+
+class Stray(io.TextIOBase):
+    """In place of stdout or stderr: each line that somebody prints is a record."""
+
+    def __init__(self, before: TextIO, say: Callable[[str], object]) -> None:
+        super().__init__()
+        self._before = before
+        self._say = say
+        self._begun = ""
+
+    def write(self, text: str) -> int:
+        *lines, self._begun = (self._begun + text).split("\n")
+        for line in lines:
+            if line.strip():
+                self._say(line)
+        return len(text)
+
+    def fileno(self) -> int:
+        return self._before.fileno()
+
+    def writable(self) -> bool:
+        return True

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
-from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
-from contextlib import AsyncExitStack, contextmanager
-from functools import partial
+import time
+from collections.abc import Callable, Collection, Coroutine, Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any
 
 import structlog
 
+from runner import announce
 from runner.config.expressions import uses_children
 from runner.config.settings import Settings
 from runner.config.watches import Engine, Watch
+from runner.control.attempt import Listeners
 from runner.control.changes import OwnerWatch, where_to_watch
-from runner.control.plan import Bounds, Defaults
+from runner.control.narrator import Narrator
+from runner.control.plan import defaults_of
 from runner.control.queue import WorkQueue
 from runner.control.readings import Readings
 from runner.control.reconciler import Reconciler
@@ -27,13 +29,14 @@ from runner.control.worker import Report, Workers
 from runner.errors import RunError
 from runner.execute.console import Console, LogEvents, log_events
 from runner.execute.executor import Executor
-from runner.execute.rundir import private_root
+from runner.execute.run import Run
+from runner.execute.rundir import RunDirectory, private_root
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery, ObjectsApi
 from runner.kube.leader import Reactions, exit_within, leadership
 from runner.kube.listwatch import Change
 from runner.kube.recorder import Recorder
-from runner.kube.reflector import Reflector
+from runner.kube.reflector import Phase, Reflector
 from runner.kube.sockets import Fence
 from runner.metrics import Metrics
 from runner.objects import GroupVersionKind, Owner
@@ -41,10 +44,13 @@ from runner.serve import metrics, usermetrics
 from runner.serve.metrics import Reviews, serving_context
 from runner.serve.ownership import Mechanism
 from runner.serve.proxy import Proxy
+from runner.stopping import either, ended, stopped_by_signals
 from runner.version import VERSION, commit
 
 log = structlog.get_logger(__name__)
 
+LOOK_EVERY = 1.0
+"""Seconds between two looks at what keeps the operator waiting."""
 Watches = Mapping[GroupVersionKind, Watch]
 Meanwhile = Callable[[Callable[[Collection[GroupVersionKind]], int]], Coroutine[Any, Any, None]]
 """Is given what has every custom resource of some kinds reconciled, and returns how many they are."""
@@ -69,15 +75,17 @@ async def operate(
     async with AsyncExitStack() as stack:
         parts = await _Parts.build(stack, settings, watches)
         leadership = parts.leadership
+        parts.introduce()
         await parts.listen(stack)
         await either(stopping.wait(), leadership.won())
         if not stopping.is_set():
             parts.work(stack)
             also = [meanwhile(parts.enqueue)] if meanwhile else []
             await either(stopping.wait(), leadership.lost(), parts.serve(), *also)
-        log.info("Stopping", grace_seconds=settings.graceful_shutdown_timeout)
+        announce.stopping(parts.workers.busy(), settings.graceful_shutdown_timeout)
         in_time = await parts.workers.stop(settings.graceful_shutdown_timeout)
-    log.info("Stopped", runs_cut_short=not in_time, leadership_lost=leadership.is_lost)
+    said = "Stopped" if in_time else "Stopped; runs were cut short"
+    log.info("Stopped", runs_cut_short=not in_time, leadership_lost=leadership.is_lost, said=said)
     return 0 if in_time and not leadership.is_lost else 1
 
 
@@ -90,7 +98,15 @@ class _Parts:
         self._settings = settings
         self._watches = watches
         self._metrics = figures
-        self._report = Report(self._metrics)
+        runs = private_root(settings.runner_dir).absolute()
+
+        def output(run: Run) -> Path:
+            return RunDirectory.of(runs, run.key).artifacts / run.ident / "stdout"
+
+        tasks = log_events(settings.ansible_log_events) is not LogEvents.NOTHING
+        people = settings.log_encoder == "console"
+        self._narrator = Narrator(output, Path.cwd(), tasks=tasks) if people else None
+        self._report = Report(self._metrics, self._narrator, output)
         self._client = client
         self._discovery = Discovery(client)
         self._recorder = Recorder(client)
@@ -118,12 +134,10 @@ class _Parts:
             settle=self.proxy.settle,
             look=self._related.look if self._related.looks else None,
         )
-        self.executor = Executor(
-            private_root(settings.runner_dir), settings.environment, console=_console(settings, watches)
-        )
+        self.executor = Executor(runs, settings.environment, console=_console(settings, watches))
         reconciler = self._reconciler()
         reconciler.related = self._related
-        self.workers = Workers(self._queue, reconciler.reconcile, total)
+        self.workers = Workers(self._queue, reconciler.reconcile, total, self._report.followed)
         self._metrics.live(self._readings(caps, reconciler))
         self.leadership = leadership(settings, client, fence, self._reactions())
 
@@ -164,6 +178,11 @@ class _Parts:
         for part in parts:
             stack.push_async_callback(part.stop)
             await part.start()
+        announce.listening(zip(("probes", "metrics", "user_metrics", "proxy"), parts, strict=True))
+
+    def introduce(self) -> None:
+        """Say which cluster this is, and what is to be done there."""
+        announce.introduce(self._client.identity, self._settings, self._watches, Path.cwd())
 
     def work(self, stack: AsyncExitStack) -> None:
         """Begin to watch and to reconcile: for whoever leads."""
@@ -172,6 +191,8 @@ class _Parts:
         warming_up = asyncio.create_task(self._warm_up(), name="warm-up")
         stack.push_async_callback(ended, warming_up)
         stack.push_async_callback(self._related.stop)
+        reminding = asyncio.create_task(self._remind(), name="reminder")
+        stack.push_async_callback(ended, reminding)
         stack.push_async_callback(self._watching.stop)
         for watch in self._watches.values():
             self._watching.resources(watch, self._settings.namespaces or ("",))
@@ -181,7 +202,7 @@ class _Parts:
     async def serve(self) -> None:
         """Say when all is watched, and then go on for ever."""
         await self._watching.has_synced()
-        log.info("Ready", kinds=len(self._watches), proxy_port=self.proxy.port)
+        announce.ready(len(self._watches), self._trouble())
         await asyncio.Event().wait()
 
     def enqueue(self, kinds: Collection[GroupVersionKind]) -> int:
@@ -198,9 +219,8 @@ class _Parts:
             executor=self.executor,
             recorder=self._recorder,
             grant=self.proxy.grant,
-            on_finished=self._report.finished,
-            defaults=partial(defaults_of, self._settings),
-            on_task_failed=self._metrics.task_failed,
+            listeners=Listeners(self._report.finished, self._report.started, self._narrator),
+            defaults={gvk: defaults_of(self._settings, gvk) for gvk in self._watches}.__getitem__,
         )
 
     def _readings(self, workers: Mapping[GroupVersionKind, int], reconciler: Reconciler) -> Readings:
@@ -239,25 +259,18 @@ class _Parts:
         self._report.changed(change)
         self._related.follow_declared(self._watching, change, self._settings.namespaces)
 
+    async def _remind(self) -> None:
+        """Say what keeps the operator waiting, again and again while it lasts; for ever."""
+        reminder, began = announce.Reminder(), time.monotonic()
+        while True:
+            await asyncio.sleep(LOOK_EVERY)
+            kinds = self._watching.resource_reflectors()
+            if reminder.last or any(kind.phase is not Phase.WATCHING for kind in kinds):
+                announce.remind(reminder, kinds, time.monotonic() - began)
+
     def _trouble(self) -> str:
-        """What keeps the operator from being ready; a forbidden kind does not, the others are served."""
-        unready = self._watching.unready()
-        return f"not watching {', '.join(map(str, unready))}" if unready else ""
-
-
-def defaults_of(settings: Settings, gvk: GroupVersionKind) -> Defaults:
-    """What applies to the objects of a kind where neither they nor its watch say otherwise."""
-    return Defaults(
-        reconcile_period=settings.reconcile_period,
-        verbosity=settings.verbosity(gvk),
-        reconcile_at_start=settings.reconcile_at_start,
-        deadline=settings.run_deadline,
-        gather_facts=settings.gather_facts,
-        ansible_args=settings.ansible_args,
-        engine=Engine(settings.executor),
-        bounds=Bounds(settings.min_reconcile_period, settings.max_runner_artifacts_limit),
-        go_messages=settings.go_messages,
-    )
+        """What keeps the operator from being ready; the other kinds are served."""
+        return announce.unready(self._watching.resource_reflectors())
 
 
 def _wants_children(watch: Watch) -> bool:
@@ -270,41 +283,9 @@ def _console(settings: Settings, watches: Watches) -> Console:
     for gvk in watches if level is None else ():
         message = "--ansible-log-events is none of tasks, everything, nothing; using tasks"
         log.error(message, gvk=str(gvk), value=settings.ansible_log_events)
-    return Console(level or LogEvents.TASKS, verbosity=settings.console_verbosity, debug=settings.debug_logs)
-
-
-@contextmanager
-def stopped_by_signals(stopping: asyncio.Event) -> Iterator[None]:
-    """The first SIGTERM or SIGINT asks to stop, the second ends the process at once, whatever the loop does.
-
-    Exit code 1, as the Go operator; each run's supervisor sees its lifeline close, and ends every process.
-    """
-    loop = asyncio.get_running_loop()
-    asked = False
-
-    def on_signal(_number: int, _frame: object) -> None:
-        nonlocal asked
-        if asked:
-            os._exit(1)
-        asked = True
-        loop.call_soon_threadsafe(stopping.set)
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, on_signal)  # not the loop's: it hears of two that come together but once
-    yield
-
-
-async def either(*coroutines: Coroutine[Any, Any, object]) -> None:
-    """Wait for the first to end, and end the others; what it raises is raised."""
-    waiting = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
-    done, pending = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-    for task in pending:
-        await ended(task)
-    for task in done:
-        task.result()
-
-
-async def ended(task: asyncio.Future[Any]) -> None:
-    """Cancel it, and wait until it has ended."""
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+    return Console(
+        level or LogEvents.TASKS,
+        verbosity=settings.console_verbosity,
+        debug=settings.debug_logs,
+        terminal=settings.log_encoder == "console",
+    )

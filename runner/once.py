@@ -18,11 +18,11 @@ from runner.config.flags import RUN_FLAGS, add_flags
 from runner.config.settings import Settings, read_settings
 from runner.config.watches import Engine, Watch
 from runner.config.watchesfile import load_watches
-from runner.control.attempt import Result, Stages, Verdict
-from runner.control.plan import Occasion, Skip, plan
+from runner.control.attempt import Attempt, Listeners, Result, Verdict
+from runner.control.message import failure_message
+from runner.control.plan import Occasion, Skip, defaults_of, plan
 from runner.control.reconciler import Reconciler
 from runner.control.request import Reasons, Request, Trigger
-from runner.control.status import failure_message
 from runner.errors import KindAbsentError, KubeError, NotFoundError, SettingsError
 from runner.execute.console import Console
 from runner.execute.executor import Executor
@@ -33,9 +33,9 @@ from runner.kube.client import Client
 from runner.kube.discovery import Discovery, ObjectsApi, Resource
 from runner.kube.recorder import Recorder
 from runner.logs import configure_logs
-from runner.manager import defaults_of, either, ended, stopped_by_signals
 from runner.objects import GroupVersionKind, ObjectKey
 from runner.serve.proxy import Proxy
+from runner.stopping import either, ended, stopped_by_signals
 
 _FLAGS = (
     "watches-file",
@@ -246,7 +246,7 @@ class _One:
             executor=self._executor,
             recorder=self._recorder,
             grant=self._proxy.grant,
-            on_finished=self._finished,
+            listeners=Listeners(self._finished),
             defaults=partial(defaults_of, settings),
         )
 
@@ -263,16 +263,8 @@ class _One:
             Request(key, frozenset({Trigger.CREATED}), reasons=Reasons.of(Trigger.REQUESTED))
         )
 
-    def _finished(
-        self,
-        _key: ObjectKey,
-        _watch: Watch,
-        _stages: Stages,
-        outcome: Outcome | None,
-        _verdict: Verdict,
-        _reasons: Reasons,
-    ) -> None:
-        self._outcome = outcome
+    def _finished(self, attempt: Attempt, _result: Result) -> None:
+        self._outcome = attempt.outcome
 
     def conclude(self, key: ObjectKey, result: Result) -> int:
         """The last line, and the exit code."""

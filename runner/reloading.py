@@ -13,8 +13,9 @@ from runner.config.contentfiles import Uses, Watches, concerned, contents, named
 from runner.config.settings import Settings
 from runner.config.watchesfile import load_watches
 from runner.errors import WatchesError
-from runner.manager import operate, stopped_by_signals
+from runner.manager import operate
 from runner.objects import GroupVersionKind
+from runner.stopping import stopped_by_signals
 
 log = structlog.get_logger(__name__)
 

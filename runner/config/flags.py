@@ -86,7 +86,12 @@ RUN_FLAGS = (
     Flag("ansible-roles-path", str, "", "ANSIBLE_ROLES_PATH for the runs, colon-separated"),
     Flag("ansible-collections-path", str, "", "ANSIBLE_COLLECTIONS_PATH for the runs, colon-separated"),
     Flag("ansible-args", str, "", "more arguments for ansible-playbook"),
-    Flag("ansible-log-events", str, "tasks", "which events of a run are logged: tasks, everything or nothing"),
+    Flag(
+        "ansible-log-events",
+        str,
+        "tasks",
+        "which events of a run are logged: tasks, everything, or nothing but its recap and end",
+    ),
     Flag(
         "reconcile-period",
         parse_duration,
@@ -126,12 +131,12 @@ RUN_FLAGS = (
         "how long runs may go on after SIGTERM; negative: for ever",
     ),
     Flag("proxy-port", int, 8888, "loopback port of the API proxy; 0: a free one"),
-    Flag("zap-devel", boolean, False, "logs for a developer: readable, and from level debug"),
+    Flag("zap-devel", boolean, False, "logs for a developer: sentences, and from level debug"),
     Flag(
         "zap-encoder",
         _choice("json", "console"),
         "",
-        "how logs are written; default: readable on a terminal, else JSON",
+        "how logs are written; default: console, in sentences, on a terminal, else json",
     ),
     Flag("zap-log-level", _level, "", "least level that is logged: debug, info, error, panic or a number above 0"),
     Flag(
@@ -144,7 +149,7 @@ RUN_FLAGS = (
         "zap-time-encoding",
         _choice("epoch", "millis", "nanos", "iso8601", "rfc3339", "rfc3339nano"),
         "",
-        "how times are logged; default: RFC 3339 with microseconds",
+        "how times are logged; default: RFC 3339 with microseconds; in sentences the time of day",
     ),
     Flag(
         "kubeconfig", str, "", "kubeconfig file; default: KUBECONFIG, the pod's account, ~/.kube/config", ours=True

@@ -18,7 +18,7 @@ VARIABLES = {
     "MAX_CONCURRENT_RECONCILES_<KIND>_<GROUP>": "runs of this kind at a time; upper case, dots as underscores",
     "WORKER_<KIND>_<GROUP>": "the same, where the one above is not set; deprecated",
     "ANSIBLE_VERBOSITY_<KIND>_<GROUP>": "verbosity of ansible-playbook for this kind, 0 to 7",
-    "ANSIBLE_VERBOSITY": "above 0: the console shows what tasks print as it is",
+    "ANSIBLE_VERBOSITY": "above 0: the log shows what tasks print as it is",
     "ANSIBLE_ROLES_PATH": "where roles are looked for; a watch's role goes before it in a run",
     "ANSIBLE_COLLECTIONS_PATH": "where collections are looked for",
     "ANSIBLE_INVENTORY": "inventory file or directory, copied for each run in place of the generated one",
@@ -28,6 +28,7 @@ VARIABLES = {
     "HTTP_PROXY": "the same for a server whose address begins with http://; runs reach the API proxy without it",
     "NO_PROXY": "what is reached without it: addresses, ranges of them and domains, joined by commas",
     "VIRTUAL_ENV": "Python of the generated inventory",
+    "NO_COLOR": "not empty: no colours on a terminal",
 }
 
 
@@ -107,6 +108,7 @@ class Settings:
     log_encoder: str = ""
     log_stacktrace_level: str = "error"
     log_time_encoding: str = ""
+    log_colors: bool = False
 
     def workers(self, gvk: GroupVersionKind) -> int:
         """How many runs of this kind may go on at a time, at least 1."""
@@ -180,12 +182,25 @@ def read_settings(parsed: Namespace, environment: Mapping[str, str], *, terminal
         "debug_logs": _switch(environment.get("ANSIBLE_DEBUG_LOGS", "")),
         "temporary_directory": Path(environment.get("TMPDIR") or "/tmp"),  # noqa: S108  (as Go's os.TempDir)
         "log_level": flags["zap_log_level"] or ("debug" if flags["zap_devel"] else "info"),
-        "log_encoder": flags["zap_encoder"] or ("console" if terminal or flags["zap_devel"] else "json"),
+        "log_encoder": flags["zap_encoder"] or _usual_encoder(terminal=terminal, devel=flags["zap_devel"]),
         "log_stacktrace_level": flags["zap_stacktrace_level"] or ("warning" if flags["zap_devel"] else "error"),
         "log_time_encoding": flags["zap_time_encoding"],
+        "log_colors": terminal and not environment.get("NO_COLOR") and environment.get("TERM") != "dumb",
     }
     known = {field.name for field in fields(Settings)}
     return Settings(**{name: value for name, value in flags.items() if name in known} | converted)
+
+
+def encoder(words: Iterable[str], *, terminal: bool) -> str:
+    """How the log of a `run` with these words is written, also where they cannot all be understood."""
+    given = {name: value for name, _, value in (word.partition("=") for word in words)}
+    return given.get("--zap-encoder") or _usual_encoder(
+        terminal=terminal, devel=_switch(given.get("--zap-devel", ""))
+    )
+
+
+def _usual_encoder(*, terminal: bool, devel: bool) -> str:
+    return "console" if terminal or devel else "json"
 
 
 def _values(parsed: Namespace) -> dict[str, Any]:

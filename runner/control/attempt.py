@@ -13,6 +13,7 @@ import structlog
 
 from runner.config.watches import Content, Watch
 from runner.control import pause, status
+from runner.control.message import LONGEST_REFUSAL, failure_message, with_refusal
 from runner.control.plan import Paused, Perform
 from runner.control.publish import FAILED, INVALID, UNMAPPED, Announcer, Decide, Writer
 from runner.control.reasons import Previous
@@ -20,16 +21,12 @@ from runner.control.request import Request, Trigger
 from runner.control.status import Fields, Moment, mapped, without
 from runner.control.timers import Handle
 from runner.errors import ApiError, NestedError, NotFoundError
-from runner.execute.run import Ending, Event, Outcome, Run
+from runner.execute.run import Ending, Event, Outcome, Run, Sink
 from runner.kube.discovery import ObjectsApi
 from runner.objects import Body, Json, ObjectKey
 
 _STARTS = frozenset({"playbook_on_task_start", "playbook_on_handler_task_start"})
 _FAILURES = frozenset({"runner_on_failed", "runner_on_unreachable"})
-_LONGEST_REFUSAL = 1024
-"""Characters: an API server's message may quote the whole value."""
-_SHORT_REFUSAL = 500
-"""At least so many beside a failure: an Event carries both."""
 log = structlog.get_logger(__name__)
 
 
@@ -69,6 +66,11 @@ class Stages:
     ansible: float = 0.0
     status: float = 0.0
 
+    @property
+    def seconds(self) -> float:
+        """How long the reconcile took, once it was its turn."""
+        return self.get + self.prepare + self.ansible + self.status
+
 
 class Stopwatch:
     """Adds the time since the last lap to the stage that just ended."""
@@ -84,6 +86,7 @@ class Stopwatch:
         self._last = now
 
     def stages(self) -> Stages:
+        """Where the time went so far."""
         return Stages(**self._stages)
 
 
@@ -102,13 +105,17 @@ class UnderWay:
     task: Mapping[str, Any] = field(default_factory=dict)
     failed: list[tuple[str, str]] = field(default_factory=list)
     telling: Handle | asyncio.Task[None] | None = None
+    event: Sink | None = None
 
-    def note(self, _run: Run, event: Event) -> None:
+    def note(self, run: Run, event: Event) -> None:
+        """Take note of an event, and pass it on to `event`."""
         kind, data = event.get("event"), event.get("event_data") or {}
         if kind in _STARTS:
             self.task = data
         elif kind in _FAILURES and not data.get("ignore_errors"):
             self.failed.append((str(data.get("task_action", "")), place(data, self.content)))
+        if self.event is not None:
+            self.event(run, event)
 
     def ended(self) -> None:
         """Nothing more is said of it."""
@@ -128,8 +135,9 @@ def place(task: Mapping[str, Any], content: Content) -> str:
 class Attempt:
     """One reconcile under way. `generation` is the one it acts on, whatever the object's is by its end.
 
-    `body` is the object as it was read last before the run; `go_messages` asks for the Go operator's texts. A run
-    is the `number`th of its generation, and `previous` is how the one before ended.
+    `body` is the object as it was read last before the run; `failure` says why it failed, if it did; `go_messages`
+    asks for the Go operator's texts. A run is the `number`th of its generation; `previous` is how the one before
+    ended.
     """
 
     request: Request
@@ -139,18 +147,34 @@ class Attempt:
     go_messages: bool = False
     generation: int = 0
     body: Json | None = None
+    run: Run | None = None
     outcome: Outcome | None = None
+    under_way: UnderWay | None = None
+    failure: str = ""
     number: int = 0
     previous: Previous = Previous.UNKNOWN
-    run: UnderWay | None = None
 
     @property
     def key(self) -> ObjectKey:
         return self.request.key
 
     @property
+    def content(self) -> Content:
+        """What is run; a finalizer may have its own."""
+        return self.run.content if self.run else self.watch.content
+
+    @property
     def moment(self) -> Moment:
         return Moment(self.now(), self.generation)
+
+
+@dataclass(frozen=True, slots=True)
+class Listeners:
+    """Told of reconciles that ended (no outcome where nothing was run), of runs that begin, of their events."""
+
+    finished: Callable[[Attempt, Result], None]
+    started: Callable[[Attempt], None] = lambda _attempt: None
+    event: Sink | None = None
 
 
 class Closing:
@@ -173,7 +197,7 @@ class Closing:
     async def _finish(self, attempt: Attempt, outcome: Outcome, body: Json, step: Perform) -> Result:
         if outcome.ending is Ending.CANCELLED:
             return await self.interrupt(attempt)
-        failure = status.failure_message(outcome, go_messages=attempt.go_messages)
+        failure = None if outcome.succeeded else failure_message(outcome, go_messages=attempt.go_messages)
         if failure is not None:
             return await self._failed(attempt, outcome, body, failure)
         again = _asked_again(outcome)
@@ -183,7 +207,6 @@ class Closing:
 
     async def refuse(self, attempt: Attempt, body: Json, message: str, reason: str = FAILED) -> Result:
         """Nothing was run, and `message` says why."""
-        log.warning("nothing was run", key=str(attempt.key), error=message)
         moment = attempt.moment
         await self._accepted(attempt, body, lambda current: status.refused(current, moment, message))
         return self._failing(attempt, body, message, reason)
@@ -205,14 +228,11 @@ class Closing:
     async def unwritten(self, attempt: Attempt, body: Json, error: ApiError) -> Result:
         """The API server refused for good what was to be written: say so, without what it found fault with."""
         refusal = f"The API server refused what was to be written: {error}"
-        log.warning("a write was refused", key=str(attempt.key), error=str(error))
+        log.debug("a write was refused", key=str(attempt.key), error=str(error))
         outcome, moment = attempt.outcome, attempt.moment
         if outcome is None:
-            return await self.refuse(attempt, body, refusal[:_LONGEST_REFUSAL])
-        failure = status.failure_message(outcome, go_messages=attempt.go_messages) or ""
-        room = status.LONGEST_MESSAGE if attempt.go_messages else _LONGEST_REFUSAL
-        refusal = refusal[: max(_SHORT_REFUSAL, room - len(failure) - 1)]
-        message = "\n".join(filter(None, (failure[: room - len(refusal) - 1], refusal)))
+            return await self.refuse(attempt, body, refusal[:LONGEST_REFUSAL])
+        message = with_refusal(outcome, refusal, go_messages=attempt.go_messages)
         fields, _ = mapped(attempt.watch.status, outcome)
         for kept in (without(fields, error.fields), ()):
             if await self._accepted(attempt, body, _failure(moment, message, outcome, kept)):
@@ -252,6 +272,7 @@ class Closing:
         return Result(Verdict.SUCCEEDED, step.period, Trigger.PERIOD, attempt.generation)
 
     def _failing(self, attempt: Attempt, body: Json, message: str, reason: str) -> Result:
+        attempt.failure = message
         self._announcer.failed(attempt.key, _uid(body), message, status.failing_with(body), reason)
         return Result(Verdict.FAILED, generation=attempt.generation)
 

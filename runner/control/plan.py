@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from runner.config.golang import parse_duration
+from runner.config.settings import Settings
 from runner.config.watches import Content, Engine, Watch
 from runner.control.pause import PAUSED, PREFIX, Pause, pause_of, paused_since, shortened
 from runner.control.request import Trigger
 from runner.control.status import RUNNING, SUCCESSFUL, conditions_of, find, status_of
-from runner.objects import Body, generation_of, texts
+from runner.objects import Body, GroupVersionKind, generation_of, texts
 
 PERIOD = PREFIX + "reconcile-period"
 ARTIFACTS = PREFIX + "max-runner-artifacts"
@@ -115,6 +116,21 @@ class Defaults:
     engine: Engine = Engine.AUTO
     bounds: Bounds = field(default_factory=Bounds)
     go_messages: bool = False
+
+
+def defaults_of(settings: Settings, gvk: GroupVersionKind) -> Defaults:
+    """What applies to the objects of a kind where neither they nor its watch say otherwise."""
+    return Defaults(
+        reconcile_period=settings.reconcile_period,
+        verbosity=settings.verbosity(gvk),
+        reconcile_at_start=settings.reconcile_at_start,
+        deadline=settings.run_deadline,
+        gather_facts=settings.gather_facts,
+        ansible_args=settings.ansible_args,
+        engine=Engine(settings.executor),
+        bounds=Bounds(settings.min_reconcile_period, settings.max_runner_artifacts_limit),
+        go_messages=settings.go_messages,
+    )
 
 
 @dataclass(frozen=True, slots=True)

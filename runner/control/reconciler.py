@@ -14,13 +14,13 @@ import structlog
 
 from runner.config.watches import Watch
 from runner.control import status
-from runner.control.attempt import Attempt, Closing, Result, Stages, Stopwatch, UnderWay, Verdict
+from runner.control.attempt import Attempt, Closing, Listeners, Result, Stopwatch, UnderWay, Verdict
 from runner.control.plan import AddFinalizer, Defaults, Occasion, Paused, Perform, Plan, Refuse, Skip, plan
 from runner.control.progress import EVERY, Progress
 from runner.control.publish import INVALID, UNUSABLE, Announcer, Writer
 from runner.control.reasons import Tries, described, previous
 from runner.control.related import RelatedObjects
-from runner.control.request import Reasons, Request
+from runner.control.request import Request
 from runner.errors import (
     ApiError,
     ConflictError,
@@ -48,11 +48,6 @@ TRIES = 5
 LAST_WORDS = 5.0
 """Seconds that a cancelled reconcile gets to write its final status."""
 
-OnTaskFailed = Callable[[GroupVersionKind, str, str], None]
-"""Told of each task that failed, when the reconcile ends: kind, module and file:line."""
-OnFinished = Callable[[ObjectKey, Watch, Stages, Outcome | None, Verdict, Reasons], None]
-"""Told of every reconcile that ended; the outcome is None where nothing was run."""
-
 log = structlog.get_logger(__name__)
 
 
@@ -70,10 +65,9 @@ class Reconciler:
         executor: Executor,
         recorder: Recorder,
         grant: Callable[[Owner], AbstractContextManager[Grant]],
-        on_finished: OnFinished,
+        listeners: Listeners,
         defaults: Callable[[GroupVersionKind], Defaults] = lambda _gvk: Defaults(),
         clock: Clock = REAL,
-        on_task_failed: OnTaskFailed = lambda _gvk, _action, _task: None,
         progress_every: float = EVERY,
     ) -> None:
         """Entering what `grant` returns lets a run pass the API proxy; leaving it revokes that.
@@ -85,14 +79,13 @@ class Reconciler:
         self._objects = objects
         self._executor = executor
         self._grant = grant
-        self._on_finished = on_finished
+        self._listeners = listeners
         self._defaults = defaults
         self._clock = clock
         self._writer = Writer(objects, clock.sleep)
         self._announcer = Announcer(recorder)
         self._closing = Closing(objects, self._writer, self._announcer)
         self._tries = Tries()
-        self._on_task_failed = on_task_failed
         self._progress = Progress(objects, self._writer, clock, progress_every)
         self._progress_every = progress_every
         self._runs: dict[ObjectKey, UnderWay] = {}
@@ -113,12 +106,13 @@ class Reconciler:
             self._report(attempt, Result(Verdict.CANCELLED))
             raise
         except OperatorError as error:
-            log.warning("reconcile failed", key=str(request.key), error=str(error))
+            attempt.failure = str(error)
             # Without a run, trying again costs one request, and whoever may mend it need not touch the object.
             transient = isinstance(error, KubeError) and (error.transient or attempt.outcome is None)
             result = Result(Verdict.FAILED, generation=attempt.generation, transient=transient)
-        except Exception:
+        except Exception as error:
             log.exception("reconcile failed unexpectedly", key=str(request.key))
+            attempt.failure = f"{type(error).__name__}: {error}"
             result = Result(Verdict.FAILED, generation=attempt.generation)
         self._report(attempt, result)
         return result
@@ -204,7 +198,9 @@ class Reconciler:
 
     def _plan(self, attempt: Attempt, body: Body) -> Plan:
         occasion = Occasion(self._now(), attempt.request.triggers, self._clock.uniform(-1.0, 1.0))
-        return plan(body, attempt.watch, self._defaults(attempt.key.gvk), occasion)
+        step = plan(body, attempt.watch, self._defaults(attempt.key.gvk), occasion)
+        log.debug("Decided", key=str(attempt.key), triggers=sorted(attempt.request.triggers), step=step)
+        return step
 
     async def _say_running(self, attempt: Attempt, body: Json) -> Json:
         moment = attempt.moment
@@ -229,7 +225,7 @@ class Reconciler:
         finally:
             attempt.stopwatch.lap("ansible")
         attempt.outcome = outcome
-        body = attempt.run.body if attempt.run else body
+        body = attempt.under_way.body if attempt.under_way else body
         try:
             return await self._closing.finish(attempt, outcome, body, step)
         except asyncio.CancelledError:
@@ -247,10 +243,12 @@ class Reconciler:
         self._announcer.warned(key, uid, step.warnings + variables.warnings)
         self._announcer.caused(key, uid, attempt.request.reasons)
         with self._grant(Owner(key.gvk, key.namespace, key.name, uid)) as grant:
-            run = replace(self._make_run(attempt, uid, step, variables, grant.kubeconfig), why=why)
+            run = self._make_run(attempt, uid, step, variables, grant.kubeconfig)
+            attempt.run = replace(run, why=why)
+            self._listeners.started(attempt)
             attempt.stopwatch.lap("prepare")
             with self._under_way(attempt, body, step) as under_way:
-                outcome = await self._executor.run(run, under_way.note)
+                outcome = await self._executor.run(attempt.run, under_way.note)
             children: tuple[Body, ...] = grant.children
             if self.related is not None and children:
                 children = await self.related.seen(key, attempt.watch, children)
@@ -259,7 +257,9 @@ class Reconciler:
     @contextmanager
     def _under_way(self, attempt: Attempt, body: Json, step: Perform) -> Iterator[UnderWay]:
         """The run, which tells how far it is until it ends: nothing is written of that any more then."""
-        run = attempt.run = UnderWay(step.content, body, self._now(), self._clock.now())
+        run = attempt.under_way = UnderWay(
+            step.content, body, self._now(), self._clock.now(), event=self._listeners.event
+        )
         self._runs[attempt.key] = run
         loop = asyncio.get_running_loop()
         run.telling = loop.call_later(self._progress_every, self._progress.tell, attempt, run)
@@ -307,10 +307,7 @@ class Reconciler:
     def _report(self, attempt: Attempt, result: Result) -> None:
         if attempt.number and result.verdict is not Verdict.GONE:
             self._tries.ended(attempt.key, attempt.generation, attempt.number, result.verdict)
-        stages, reasons = attempt.stopwatch.stages(), attempt.request.reasons
         try:
-            self._on_finished(attempt.key, attempt.watch, stages, attempt.outcome, result.verdict, reasons)
-            for action, task in attempt.run.failed if attempt.run else ():
-                self._on_task_failed(attempt.key.gvk, action, task)
+            self._listeners.finished(attempt, result)
         except Exception:
             log.exception("a reconcile could not be reported", key=str(attempt.key))

@@ -90,10 +90,9 @@ class Watching:
                     if entry.watch.selector.matches(dict(meta.labels)):
                         yield ObjectKey(gvk, meta.namespace, meta.name)
 
-    def unready(self) -> list[GroupVersionKind]:
-        """The custom resource kinds that are absent, or that nobody has been able to list so far."""
-        entries = self._watched.items()
-        return [gvk for (gvk, _), entry in entries if entry.watch is not None and not entry.reflector.ready]
+    def resource_reflectors(self) -> list[Reflector]:
+        """Those that watch custom resources; one that is not `ready` keeps the operator from being it."""
+        return [entry.reflector for entry in self._watched.values() if entry.watch is not None]
 
     def reflectors(self) -> Iterator[tuple[Reflector, bool, bool]]:
         """Each, and whether its objects are custom resources, and dependents of some."""
@@ -102,8 +101,7 @@ class Watching:
 
     async def has_synced(self) -> None:
         """Return once every custom resource kind is listed, or known to be absent or forbidden."""
-        waiting = [entry.reflector for entry in self._watched.values() if entry.watch is not None]
-        await asyncio.gather(*(reflector.known.wait() for reflector in waiting))
+        await asyncio.gather(*(reflector.known.wait() for reflector in self.resource_reflectors()))
 
     async def stop(self) -> None:
         ticking = [*(entry.ticking for entry in self._watched.values()), *self._settling]
@@ -139,4 +137,5 @@ class Watching:
 
     def _enqueue(self, enqueue: Enqueue | None) -> None:
         if enqueue is not None:
+            log.debug("Enqueued", key=str(enqueue.key), trigger=str(enqueue.trigger))
             self._queue.add(enqueue.key, enqueue.trigger, reason=enqueue.reason)

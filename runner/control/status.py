@@ -13,7 +13,7 @@ from typing import Any, TypeGuard
 
 from runner.config.expressions import search
 from runner.errors import ExpressionError
-from runner.execute.run import Ending, Outcome, Stats
+from runner.execute.run import Outcome, Stats
 from runner.objects import LEVELS, Body, nested_deeper
 
 RUNNING = "Running"
@@ -29,10 +29,6 @@ Fields = tuple[tuple[str, Any], ...]
 _DEEPEST = LEVELS // 2
 """Levels of one value: the status must not make its object too deep to be read again."""
 Status = dict[str, Any]
-LONGEST_MESSAGE = 32768
-"""What metav1.Condition allows in a message, in characters."""
-LONGEST_TOLD = 1000
-"""Characters of all failures of a run together, but for the count of those left out."""
 INTERRUPTED = "Interrupted"
 STARTED = "Running reconciliation"
 PROGRESS = "Running for "
@@ -261,36 +257,6 @@ def interrupted(body: Body, moment: Moment) -> Status:
     message = "The operator stopped during a run; it starts anew when the operator does"
     put(conditions, moment, _condition(RUNNING, "False", INTERRUPTED, message))
     return {**status, "conditions": conditions}
-
-
-def failure_message(outcome: Outcome, *, go_messages: bool = False) -> str | None:
-    """Why a run counts as failed; None if it does not. `go_messages` asks for the Go operator's texts."""
-    if outcome.succeeded:
-        return None
-    if not go_messages and outcome.failures:
-        return together([failure.told for failure in outcome.failures])
-    messages = outcome.messages
-    if outcome.ending is Ending.DEADLINE:
-        messages += ("The run was stopped because it took longer than its deadline",)
-    elif outcome.unreachable and not messages:
-        messages = ("A host was unreachable",)
-    if messages:
-        return "\n".join(messages)[:LONGEST_MESSAGE]
-    return f"Ansible ended without a recap, exit code {outcome.return_code}\n{outcome.tail}".rstrip()[
-        -LONGEST_MESSAGE:
-    ]
-
-
-def together(told: Sequence[str]) -> str:
-    """A line each, the same only once, and no more of them than an Event can carry."""
-    lines = list(dict.fromkeys(told))
-    kept = lines[:1]
-    for line in lines[1:]:
-        if len("\n".join((*kept, line))) > LONGEST_TOLD:
-            break
-        kept.append(line)
-    left = len(lines) - len(kept)
-    return "\n".join((*kept, f"... and {left} more") if left else kept)
 
 
 def failing_with(body: Body) -> str | None:

@@ -6,16 +6,17 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from datetime import datetime
+from pathlib import Path
 
 import structlog
 
-from runner.config.watches import Watch
-from runner.control.attempt import Result, Stages, Verdict
+from runner.control.attempt import Attempt, Result, Stages, Verdict
+from runner.control.narrator import Narrator
 from runner.control.queue import WorkQueue
 from runner.control.reasons import told_all
-from runner.control.request import NO_REASONS, Reasons, Request
+from runner.control.request import Request
 from runner.control.timers import LONGEST
-from runner.execute.run import Outcome, result_of
+from runner.execute.run import Run, result_of
 from runner.kube.listwatch import Change
 from runner.metrics import Metrics
 from runner.objects import ObjectKey
@@ -41,12 +42,25 @@ _WORTH_A_LINE = {Verdict.SUCCEEDED, Verdict.REQUEUED, Verdict.FAILED, Verdict.CA
 class Workers:
     """`number` of them work until `stop`. `reconcile` raises nothing but CancelledError."""
 
-    def __init__(self, queue: WorkQueue, reconcile: Callable[[Request], Awaitable[Result]], number: int) -> None:
+    def __init__(
+        self,
+        queue: WorkQueue,
+        reconcile: Callable[[Request], Awaitable[Result]],
+        number: int,
+        followed: Callable[[ObjectKey, Result, float | None], None] = lambda _key, _result, _delay: None,
+    ) -> None:
+        """`followed` is told of every result, and in how many seconds the key comes again, if it does."""
         self._queue = queue
         self._reconcile = reconcile
         self._number = number
+        self._followed = followed
         self._tasks: list[asyncio.Task[None]] = []
-        self._busy = 0
+        self._busy: dict[ObjectKey, float] = {}
+
+    def busy(self) -> dict[ObjectKey, float]:
+        """What is being reconciled, and for how many seconds."""
+        now = time.monotonic()
+        return {key: now - since for key, since in self._busy.items()}
 
     def start(self) -> None:
         self._tasks = [asyncio.create_task(self._work(), name=f"worker-{n}") for n in range(self._number)]
@@ -72,62 +86,90 @@ class Workers:
 
     async def _work(self) -> None:
         while (request := await self._queue.get()) is not None:
-            self._busy += 1
+            log.debug("Taken", key=str(request.key), waited=request.waited)
+            self._busy[request.key] = time.monotonic()
             try:
-                follow_up(self._queue, request.key, await self._reconcile(request))
+                result = await self._reconcile(request)
+                delay = follow_up(self._queue, request.key, result)
+                log.debug("Followed up", key=str(request.key), result=str(result.verdict), again_in=delay)
+                self._followed(request.key, result, delay)
             finally:
-                self._busy -= 1
+                del self._busy[request.key]
                 self._queue.done(request.key)
 
 
-def follow_up(queue: WorkQueue, key: ObjectKey, result: Result) -> None:
-    """Put into the queue what a reconcile's result asks for."""
+def follow_up(queue: WorkQueue, key: ObjectKey, result: Result) -> float | None:
+    """Put into the queue what a reconcile's result asks for; in how many seconds that is, if anything."""
     match result.verdict:
         case Verdict.GONE:
             queue.drop(key)
-            return
+            return None
         case Verdict.SUCCEEDED | Verdict.REQUEUED:
             queue.succeeded(key)
         case Verdict.FAILED | Verdict.CANCELLED if result.after is None:
             limit = LONGEST_TRANSIENT if result.transient else LONGEST
-            delay = queue.retry(key, result.generation, limit=limit)
-            log.info("retry", key=str(key), seconds=round(delay, 3))
+            return queue.retry(key, result.generation, limit=limit)
     if result.after is not None:
         queue.add(key, result.trigger, after=result.after)
+    return result.after
 
 
 class Report:
-    """Told of every reconcile that ended, and of every custom resource that comes and goes."""
+    """Told of every reconcile, and of every custom resource that comes and goes.
 
-    def __init__(self, metrics: Metrics) -> None:
-        self._metrics = metrics
+    With a `narrator` the log is for people, and it is he who writes of runs; `output` is where a run's is kept.
+    """
 
-    def finished(
+    def __init__(
         self,
-        key: ObjectKey,
-        watch: Watch,
-        stages: Stages,
-        outcome: Outcome | None,
-        verdict: Verdict,
-        reasons: Reasons = NO_REASONS,
+        metrics: Metrics,
+        narrator: Narrator | None = None,
+        output: Callable[[Run], Path] = lambda _run: Path(),
     ) -> None:
-        """One line for the reader, and the figures."""
-        seconds = stages.get + stages.prepare + stages.ansible + stages.status
-        self._metrics.worked(key.gvk, waited=stages.waited, seconds=seconds)
-        if result := _FRAMEWORK_RESULTS.get(verdict):
-            self._metrics.framework(key.gvk, result, seconds)
+        self._metrics = metrics
+        self._narrator = narrator
+        self._output = output
+
+    def started(self, attempt: Attempt) -> None:
+        """A run is about to start."""
+        if self._narrator:
+            self._narrator.started(attempt)
+
+    def finished(self, attempt: Attempt, result: Result) -> None:
+        """A record for the reader, and the figures."""
+        gvk, outcome, verdict, stages = (
+            attempt.key.gvk,
+            attempt.outcome,
+            result.verdict,
+            attempt.stopwatch.stages(),
+        )
+        reasons = attempt.request.reasons
+        self._metrics.worked(gvk, waited=stages.waited, seconds=stages.seconds)
+        if named := _FRAMEWORK_RESULTS.get(verdict):
+            self._metrics.framework(gvk, named, stages.seconds)
         if outcome is not None:
-            self._metrics.reconciled(key.gvk, seconds)
-            self._metrics.ran(key.gvk, stages.ansible, succeeded=outcome.succeeded, engine=str(outcome.engine))
+            self._metrics.reconciled(gvk, stages.seconds)
+            self._metrics.ran(gvk, stages.ansible, succeeded=outcome.succeeded, engine=str(outcome.engine))
             if reasons.first:
-                self._metrics.ran_because(key.gvk, reasons.most_urgent, result_of(outcome))
+                self._metrics.ran_because(gvk, reasons.most_urgent, result_of(outcome))
         if verdict in (Verdict.SUCCEEDED, Verdict.FAILED):
-            self._metrics.result(key.gvk, succeeded=verdict is Verdict.SUCCEEDED)
-            self._metrics.settled(key, succeeded=verdict is Verdict.SUCCEEDED)
+            self._metrics.result(gvk, succeeded=verdict is Verdict.SUCCEEDED)
+            self._metrics.settled(attempt.key, succeeded=verdict is Verdict.SUCCEEDED)
         elif verdict is Verdict.GONE:
-            self._metrics.forget(key)
-        if verdict in _WORTH_A_LINE:
-            self._line(key, watch, stages, outcome, verdict, seconds, reasons)
+            self._metrics.forget(attempt.key)
+        for action, task in attempt.under_way.failed if attempt.under_way else ():
+            self._metrics.task_failed(gvk, action, task)
+        if self._narrator:
+            self._narrator.finished(attempt, result)
+        elif verdict in _WORTH_A_LINE:
+            self._record(attempt, verdict, stages)
+
+    def followed(self, key: ObjectKey, result: Result, delay: float | None) -> None:
+        """What follows a reconcile is in the queue now, in so many seconds."""
+        if self._narrator:
+            self._narrator.followed(key, delay)
+        elif result.verdict is Verdict.FAILED and delay is not None:
+            log.info("retry", key=str(key), seconds=round(delay, 3))
 
     def changed(self, change: Change) -> None:
         """A custom resource appeared, changed or is gone."""
@@ -140,32 +182,28 @@ class Report:
         elif change.old is None and (created := _seconds(meta.creation)) is not None:
             self._metrics.created(key, created)
 
-    def _line(
-        self,
-        key: ObjectKey,
-        watch: Watch,
-        stages: Stages,
-        outcome: Outcome | None,
-        verdict: Verdict,
-        seconds: float,
-        reasons: Reasons,
-    ) -> None:
+    def _record(self, attempt: Attempt, verdict: Verdict, stages: Stages) -> None:
+        key, outcome, run = attempt.key, attempt.outcome, attempt.run
         stats = outcome.stats if outcome else None
-        report_log.info(
+        failed = verdict is Verdict.FAILED
+        (report_log.error if failed else report_log.info)(
             "Reconciled",
             kind=key.gvk.kind,
             namespace=key.namespace,
             name=key.name,
             result=str(verdict),
-            seconds=round(seconds, 3),
+            seconds=round(stages.seconds, 3),
             ok=stats.ok if stats else 0,
             changed=stats.changed if stats else 0,
             failures=stats.failures if stats else 0,
-            reasons=told_all(reasons),
-            content=str(watch.content.path),
+            triggers=sorted(attempt.request.triggers),
+            reasons=told_all(attempt.request.reasons),
+            content=str(attempt.content.path),
+            **({"error": attempt.failure} if failed else {}),
+            **({"output": str(self._output(run))} if failed and run else {}),
             **({"engine": str(outcome.engine)} if outcome else {}),
             **({"why_cold": outcome.why_cold} if outcome and outcome.why_cold else {}),
-            began=round(time.time() - seconds, 3),
+            began=round(time.time() - stages.seconds, 3),
             stages={name: round(getattr(stages, name), 4) for name in stages.__slots__},
         )
 

@@ -63,6 +63,7 @@ class Child:
                     cwd=cwd,
                     env=env,
                     pass_fds=(watched, lock),
+                    start_new_session=True,  # Ctrl-C is for the operator alone
                 )
             try:
                 pidfd = os.pidfd_open(process.pid)
@@ -128,12 +129,50 @@ class Child:
         """The exit code, once every process of the run is gone."""
         return int(await asyncio.shield(self._exited))
 
+    async def ends_within(self, seconds: float) -> bool:
+        """Whether it is gone in so many seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.wait()
+                return True
+        return False
+
     def close(self) -> None:
         """Stop reading, for after `wait`, when somebody who outlived a killed supervisor still holds the pipe."""
         if self._transport is not None:
             self._transport.close()
         if self.parts is not None:
             self.parts.close()
+
+
+class Said:
+    """What a process of ours writes to its stderr, a record a line: read until its last child is gone, too."""
+
+    def __init__(self, descriptor: int, pid: int) -> None:
+        """`descriptor` is ours from now on."""
+        os.set_blocking(descriptor, False)
+        self._descriptor: int | None = descriptor
+        self._pid = pid
+        self._begun = b""
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(descriptor, self.read)
+
+    def read(self) -> None:
+        """Take what is there by now."""
+        with suppress(BlockingIOError):
+            while self._descriptor is not None:
+                chunk = os.read(self._descriptor, _BUFFER)
+                *lines, self._begun = (self._begun + chunk).split(b"\n")
+                if not chunk or len(self._begun) > _BUFFER:
+                    lines, self._begun = [*lines, self._begun], b""
+                for line in filter(None, lines):
+                    _log.warning(
+                        line.decode(errors="replace"), said_by="a process that runs are forked from", pid=self._pid
+                    )
+                if not chunk:
+                    self._loop.remove_reader(self._descriptor)
+                    os.close(self._descriptor)
+                    self._descriptor = None
 
 
 def lifeline(theirs: ExitStack, ours: ExitStack) -> tuple[int, int]:

@@ -1,11 +1,13 @@
-"""What an operator's log shows of a run: blocks of Ansible's output on stdout, beside structured records.
+"""What an operator's log shows of a run's events: Ansible's output in blocks, beside structured records.
 
-The shape of both is the Go operator's, which people and their tools read. What to show is decided by pure
-functions; only `Console` writes.
+The shape of both is the Go operator's, which people and their tools read; where the log is JSON, a block is a
+record too, and its text a field. What to show is decided by pure functions; only `Console` writes. On a terminal
+there is less of it, for `control/narrator` says there how runs go.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -18,8 +20,10 @@ import structlog
 from runner.execute.output import visible
 from runner.execute.run import Event, Run
 
-_OPENING = "\n--------------------------- Ansible Task StdOut -------------------------------\n"
+_TASK, _RECAP, _WHOLE = "Ansible Task StdOut", "Ansible Task Status Event StdOut", "Ansible Debug Result"
+_OPENING = f"\n--------------------------- {_TASK} -------------------------------\n"
 _CLOSING = "\n-------------------------------------------------------------------------------\n"
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _QUIET_ACTIONS = frozenset({"set_fact", "debug"})
 _LONGEST_OUTPUT = 64 * 1024
 
@@ -42,9 +46,11 @@ def log_events(text: str) -> LogEvents | None:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Text for stdout."""
+    """Output of Ansible; `title` says of what, empty for a task's as it is, and `task` of which where it must."""
 
     text: str
+    title: str = ""
+    task: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +62,20 @@ class Record:
     fields: Mapping[str, Any] = field(default_factory=dict)
 
 
-def render(event: Event, run: Run, level: LogEvents, verbosity: int = 0) -> list[Block | Record]:
+def render(event: Event, level: LogEvents, verbosity: int = 0, *, terminal: bool = False) -> list[Block | Record]:
     """What to show of one event; `verbosity` above 0 shows the output of tasks as it is."""
-    recap = _recap(event, run)
-    if level is LogEvents.NOTHING:
-        return recap
     if level is LogEvents.EVERYTHING:
-        return [Record("info", "[ansible event]", {"EventData": event.get("event_data")}), *_block(event), *recap]
-    if "task" not in (event.get("event_data") or {}):
+        return [
+            Record("info", "[ansible event]", {"EventData": event.get("event_data")}),
+            *_block(event),
+            *_recap(event),
+        ]
+    recap = [] if terminal else _recap(event)
+    if level is LogEvents.NOTHING or "task" not in (event.get("event_data") or {}):
         return recap
-    return [Block(_text(event) + "\n")] if verbosity > 0 else _task(event)
+    if verbosity > 0:
+        return [Block(_text(event))]
+    return [] if terminal else _task(event)
 
 
 def _task(event: Event) -> list[Block | Record]:
@@ -92,21 +102,30 @@ def _block(event: Event) -> list[Block | Record]:
     if not text:
         return []
     task = (event.get("event_data") or {}).get("task")
-    title = (
-        "" if event.get("event") == "playbook_on_task_start" else f"\n TASK [{visible(str(task))}] {'*' * 32} \n"
-    )
-    return [Block(f"{_OPENING}{title}{text}\n{_CLOSING}")]
+    return [Block(text, _TASK, "" if event.get("event") == "playbook_on_task_start" else visible(str(task)))]
 
 
-def _recap(event: Event, run: Run) -> list[Block | Record]:
+def _recap(event: Event) -> list[Block | Record]:
     if event.get("event") != "playbook_on_stats" or not _text(event):
         return []
-    return [_titled("Ansible Task Status Event StdOut", run, _text(event))]
+    return [Block(_text(event), _RECAP)]
 
 
-def _titled(title: str, run: Run, text: str) -> Block:
-    where = f"{title} ({run.key.gvk}, {run.key.name}/{run.key.namespace})"
-    return Block(f"\n----- {where:>70} -----\n\n{text}\n\n----------\n")
+def as_text(block: Block, run: Run) -> str:
+    """A block as the Go operator prints it."""
+    if not block.title:
+        return f"{block.text}\n"
+    if block.title == _TASK:
+        task = f"\n TASK [{block.task}] {'*' * 32} \n" if block.task else ""
+        return f"{_OPENING}{task}{block.text}\n{_CLOSING}"
+    where = f"{block.title} ({run.key.gvk}, {run.key.name}/{run.key.namespace})"
+    return f"\n----- {where:>70} -----\n\n{block.text}\n\n----------\n"
+
+
+def as_record(block: Block) -> Record:
+    """A block as a record."""
+    task = {"EventData.Task": block.task} if block.task else {}
+    return Record("info", block.title or "Ansible output", {**task, "stdout": _COLOUR.sub("", block.text)})
 
 
 def _text(event: Event) -> str:
@@ -120,9 +139,11 @@ def _end_of(file: Path) -> str:
         return opened.read().decode(errors="replace")[-_LONGEST_OUTPUT:]
 
 
-def render_exit(run: Run, return_code: int, output: str, *, debug: bool) -> list[Block | Record]:
+def render_exit(return_code: int, output: str, *, debug: bool, terminal: bool = False) -> list[Block | Record]:
     """What to show when the run's process has ended; `output` is all it wrote, of which an error shows the end."""
-    whole: list[Block | Record] = [_titled("Ansible Debug Result", run, output)] if debug else []
+    whole: list[Block | Record] = [Block(output, _WHOLE)] if debug else []
+    if terminal:
+        return whole
     if return_code == 0:
         return [*whole, Record("info", "Ansible-runner exited successfully")]
     shown = output[-_LONGEST_OUTPUT:] or "Ansible-runner exited with an error, and without output"
@@ -130,9 +151,10 @@ def render_exit(run: Run, return_code: int, output: str, *, debug: bool) -> list
 
 
 class Console:
-    """The sink that shows runs as they go. `write` takes whole blocks of text.
+    """The sink that shows runs as they go.
 
-    `verbosity` is that of the environment's ANSIBLE_VERBOSITY, `debug` that of ANSIBLE_DEBUG_LOGS.
+    On a `terminal`, or wherever people read, blocks are text for `write`. `verbosity` is that of the environment's
+    ANSIBLE_VERBOSITY, `debug` that of ANSIBLE_DEBUG_LOGS.
     """
 
     def __init__(
@@ -141,34 +163,39 @@ class Console:
         *,
         verbosity: int = 0,
         debug: bool = False,
+        terminal: bool = False,
         write: Callable[[str], object] | None = None,
     ) -> None:
         self._level = level
         self._verbosity = verbosity
         self._debug = debug
+        self._terminal = terminal
         self._write = write or _to_stdout
         self._log = structlog.get_logger("logging_event_handler")
 
     def __call__(self, run: Run, event: Event) -> None:
         verbosity = run.console_verbosity if run.console_verbosity > 0 else self._verbosity
-        self._show(run, render(event, run, self._level, verbosity), event_type=str(event.get("event")))
+        items = render(event, self._level, verbosity, terminal=self._terminal)
+        if items:
+            self._show(run, items, event_type=str(event.get("event")))
 
     def exited(self, run: Run, return_code: int, stdout: Path) -> None:
         """The run's process has ended; all it wrote is in the file `stdout`."""
         output = ""
         if self._debug:
             output = stdout.read_text(encoding="utf-8", errors="replace")
-        elif return_code != 0:
+        elif return_code != 0 and not self._terminal:
             output = _end_of(stdout)
-        self._show(run, render_exit(run, return_code, output, debug=self._debug))
+        self._show(run, render_exit(return_code, output, debug=self._debug, terminal=self._terminal))
 
     def _show(self, run: Run, items: list[Block | Record], **fields: str) -> None:
         for item in items:
-            if isinstance(item, Block):
-                self._write(item.text)
-            else:
-                shown = {**_whose(run), **fields, **item.fields}
-                (self._log.error if item.level == "error" else self._log.info)(item.event, **shown)
+            if isinstance(item, Block) and self._terminal:
+                self._write(as_text(item, run))
+                continue
+            record = as_record(item) if isinstance(item, Block) else item
+            shown = {**_whose(run), **fields, **record.fields}
+            (self._log.error if record.level == "error" else self._log.info)(record.event, **shown)
 
 
 def _whose(run: Run) -> dict[str, str]:

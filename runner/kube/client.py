@@ -26,8 +26,6 @@ LONGEST_RETRY_AFTER = 10.0
 CONNECT_SECONDS = 10.0
 REQUEST_SECONDS = 60.0
 NO_ANSWER = (aiohttp.ClientError, OSError, TimeoutError)
-
-
 Json = Any
 """What JSON decodes to."""
 OnRequest = Callable[[str, str, str], None]
@@ -142,6 +140,11 @@ class Client:
     async def authorized(self, headers: Mapping[str, str]) -> CIMultiDict[str]:
         """These headers with the credentials; secret. A token that rotates is read again when it is due."""
         return (await self._connection.current()).authorized(headers)
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """For people: `server`, `context` and `user`."""
+        return {"server": self.base_url, **self._connection.who}
 
     async def request(self, method: str, path: str, **options: Unpack[Options]) -> Json:
         """The decoded JSON of the answer.

@@ -189,6 +189,12 @@ class Connection:
         self._fresh_until = 0.0
         self._good_until = 0.0
 
+    @property
+    def who(self) -> dict[str, str]:
+        """The context and the user of the credentials, as far as they are known."""
+        found = self._credentials
+        return {"context": found.context, "user": found.user} if found else {}
+
     async def current(self) -> Endpoint:
         """The endpoint to use now. Raises CredentialsError only if there never was one that worked."""
         now = self._clock.now()

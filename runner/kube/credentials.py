@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -31,7 +33,8 @@ PATHS = ("certificate-authority", "client-certificate", "client-key", "tokenFile
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """A way in. `info` holds secrets; `impersonate` are headers that say whom to act as.
+    """A way in. `info` holds secrets; `impersonate` are headers that say whom to act as; `context` and `user` are
+    for people, where they are known.
 
     `fresh_for` says when to read them again, `good_for` when they are certain to be refused: in seconds, infinite
     for what never changes by itself, or not known to end.
@@ -39,6 +42,8 @@ class Credentials:
 
     info: kopf.ConnectionInfo = field(repr=False)
     server_name: str = ""
+    context: str = ""
+    user: str = ""
     fresh_for: float = float("inf")
     good_for: float = float("inf")
     impersonate: Headers = ()
@@ -77,7 +82,7 @@ def in_cluster(cluster: ClusterSettings) -> Credentials | None:
     host, port = cluster.service_host, cluster.service_port
     if host:
         info = replace(info, server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}")
-    return Credentials(info, fresh_for=ROTATION)
+    return Credentials(info, user=_subject(info.token), fresh_for=ROTATION)
 
 
 def from_kubeconfig(files: list[Path]) -> Credentials:
@@ -103,7 +108,15 @@ def from_kubeconfig(files: list[Path]) -> Credentials:
         **_either("private_key", user, "client-key"),
     )
     server_name = str(cluster.get("tls-server-name") or "")
-    return Credentials(info, server_name, fresh_for, good_for, headers_of(target.user))
+    return Credentials(
+        info,
+        server_name,
+        context=target.context,
+        user=target.user_name,
+        fresh_for=fresh_for,
+        good_for=good_for,
+        impersonate=headers_of(target.user),
+    )
 
 
 def _from_plugin(target: Target) -> tuple[Mapping[str, Any], float]:
@@ -158,6 +171,15 @@ def _either(name: str, section: Section, key: str) -> dict[str, Any]:
     return {f"{name}_path": section[key]} if section.get(key) else {}
 
 
+def _subject(token: str | None) -> str:
+    """The account that a service account's token names; "" where it cannot be read. Nothing is verified."""
+    try:
+        claims = (token or "").split(".")[1]
+        return str(json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["sub"])
+    except (IndexError, KeyError, TypeError, ValueError):
+        return ""
+
+
 def _required(found: Credentials | None) -> Credentials:
     if found is None:
         raise CredentialsError("the service account token has vanished or is empty: is the volume still mounted?")
@@ -186,6 +208,7 @@ class Target:
     user: Section = field(repr=False)
     directory: Path
     namespace: str = ""
+    user_name: str = ""
 
 
 def read(files: Iterable[Path]) -> Target:
@@ -207,7 +230,8 @@ def read(files: Iterable[Path]) -> Target:
     if not cluster.get("server"):
         raise CredentialsError(f"{where}: the cluster of context {current!r} names no server")
     namespace = str(context.get("namespace") or "")
-    return Target(current, _absolute(cluster, home), _absolute(user, user_home), user_home, namespace)
+    name = str(context.get("user", ""))
+    return Target(current, _absolute(cluster, home), _absolute(user, user_home), user_home, namespace, name)
 
 
 def _parse(path: Path) -> Section:

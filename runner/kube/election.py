@@ -24,6 +24,9 @@ from runner.kube.clock import BOOT, Clock
 JITTER = 1.2
 """client-go's factor between the retry period and the least renew deadline."""
 
+REMINDER = 60.0
+"""Seconds until the same trouble is said again."""
+
 Spec = Mapping[str, Any]
 
 
@@ -145,6 +148,8 @@ class Elector:
         self._sight = Sight()
         self._body: dict[str, Any] | None = None
         self._trouble = ""
+        self._troubled_at = -math.inf
+        self._leader = ""
 
     @property
     def holder(self) -> str:
@@ -158,6 +163,7 @@ class Elector:
                 if await self._look_and_act(self._term.renew_deadline / 2) is Step.WRITE:
                     return
                 self._trouble = ""
+                self._say_who_leads()
             except ConflictError:
                 log.debug("another candidate was faster", lease=self._name)
             except KubeError as error:
@@ -257,11 +263,17 @@ class Elector:
         left = self._sight.expiry(self._term) - self._clock.now()
         return min(pause, left) if left > 0 else pause
 
+    def _say_who_leads(self) -> None:
+        if self.holder and self.holder != self._leader:
+            log.info("Standing by", leader=self.holder, lease=self._name, said=f"Standing by: {self.holder} leads")
+        self._leader = self.holder
+
     def _report(self, error: Exception) -> None:
-        """Trouble is worth a line when it begins and when it changes."""
+        """Trouble is worth a line when it begins, when it changes, and now and then while it lasts."""
         text = str(error) or "no answer in time"
-        if text != self._trouble:
+        if text != self._trouble or self._clock.now() - self._troubled_at >= REMINDER:
             log.warning("the lease cannot be read or written, trying again", lease=self._name, error=text)
+            self._troubled_at = self._clock.now()
         self._trouble = text
 
     def _path(self, name: str = "") -> str:

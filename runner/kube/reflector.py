@@ -27,6 +27,8 @@ from runner.errors import (
     NotFoundError,
     ShortWatchError,
     StreamError,
+    UnauthorizedError,
+    UnreachableError,
 )
 from runner.kube.client import Client
 from runner.kube.clock import REAL, Backoff, Clock
@@ -94,7 +96,11 @@ class RetryPolicy:
 
 
 def advice(error: Exception, gvk: GroupVersionKind, plural: str, verb: str, namespace: str) -> str:
-    """What a person should do about a phase that only a person can end; empty for what passes."""
+    """What a person should do about what only a person may be able to end; empty for what passes."""
+    if isinstance(error, UnauthorizedError):
+        return "the API server does not accept the operator's credentials: log in anew, or give others"
+    if isinstance(error, UnreachableError):
+        return "is the API server running, and is this its address?"
     if isinstance(error, KindAbsentError):
         return f"install the CustomResourceDefinition of {gvk}; it is noticed by itself"
     if not isinstance(error, ForbiddenError):
@@ -124,8 +130,8 @@ class Reflector:
 
     `on_change` is called in the event loop, in the order of the changes of each object; what it raises is
     logged and changes nothing. `has_synced` is set by the first complete list, `known` also by the knowledge
-    that there is nothing to list: the kind is absent, or forbidden. `restarts` counts watches and
-    lists that ended in trouble.
+    that there is nothing to list: the kind is absent, or forbidden. `why` says what keeps it from
+    watching, if anything. `restarts` counts watches and lists that ended in trouble.
     """
 
     def __init__(
@@ -145,6 +151,7 @@ class Reflector:
         self.has_synced = asyncio.Event()
         self.known = asyncio.Event()
         self.phase = Phase.STARTING
+        self.why = ""
         self.restarts = 0
         self._client = client
         self._discovery = discovery
@@ -159,8 +166,8 @@ class Reflector:
 
     @property
     def ready(self) -> bool:
-        """Whether the kind was listed and is served, or is forbidden, which nobody waits for."""
-        return self.phase is Phase.FORBIDDEN or (self.has_synced.is_set() and self.phase is not Phase.ABSENT)
+        """Whether the kind was listed, and is served to us."""
+        return self.has_synced.is_set() and self.phase not in (Phase.ABSENT, Phase.FORBIDDEN)
 
     async def run(self) -> None:
         """Runs until it is cancelled."""
@@ -239,18 +246,25 @@ class Reflector:
             self._log.error("the reflector failed, it begins anew", exc_info=error)
         todo = advice(error, self.gvk, self._plural, self._verb, self.namespace)
         hint = {"todo": todo} if todo else {}
-        self._show(retry.phase, error=str(error), **hint)
+        self.why = f"{error}: {todo}" if todo else str(error)
+        # Of an API server that does not answer, which concerns all kinds, is said once for all of them.
+        self._show(retry.phase, quietly=isinstance(error, UnreachableError), error=str(error), **hint)
 
-    def _show(self, phase: Phase, **why: str) -> None:
+    def _show(self, phase: Phase, *, quietly: bool = False, **why: str) -> None:
         """Changes the phase; only a change is worth a line in the log."""
         if phase is not Phase.WAITING:
             self.known.set()
         if phase is self.phase:
             return
+        what = f"{self.gvk.kind} in {self.namespace}" if self.namespace else self.gvk.kind
         if phase is Phase.WATCHING:
-            self._log.info("watching", objects=len(self.store))
+            self.why = ""
+            said = f"Watching {what}: {len(self.store)} there"
+            self._log.info("watching", objects=len(self.store), said=said)
+        elif quietly:
+            self._log.debug(_SAYING[phase], **why)
         else:
-            self._log.warning(_SAYING[phase], **why)
+            self._log.warning(_SAYING[phase], said=f"{what}: {_SAYING[phase]}: {self.why}", **why)
         self.phase = phase
 
 

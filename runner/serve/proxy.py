@@ -15,7 +15,7 @@ import aiohttp
 import structlog
 from aiohttp import web
 
-from runner.errors import BodyError, KubeError
+from runner.errors import BodyError, KubeError, ListenError
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery
 from runner.kube.impersonation import IMPERSONATE
@@ -78,7 +78,10 @@ class Proxy:
 
     async def start(self) -> None:
         """Raises ListenError when the port is in use."""
-        sockets = loopback(self.port)
+        try:
+            sockets = loopback(self.port)
+        except ListenError as error:
+            raise ListenError(f"{error} with --proxy-port") from error
         self.port = sockets[0].getsockname()[1]
         server = web.Server(
             self._serve,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from runner.config.settings import ClusterSettings
 from runner.kube.client import Client
@@ -138,6 +139,26 @@ async def test_a_candidate_that_could_not_write_does_not_lead_and_tries_again(
     await candidate.elector.won()
     assert time.slept == [2.0]
     assert candidate.until == [START + 2.0 + 10.0]
+
+
+async def test_who_leads_is_said_once_and_again_when_it_is_another(
+    server: ApiServer, candidate: Candidate, time: FakeClock
+) -> None:
+    server.on("get", PATH, lease("other"), lease("other"), lease("third"))
+    server.on("put", PATH, lease("me"))
+    with capture_logs() as logs:
+        await candidate.elector.won()
+    assert [log["leader"] for log in logs if log["event"] == "Standing by"] == ["other", "third"]
+
+
+async def test_an_api_server_that_is_away_is_said_again_while_it_lasts(
+    server: ApiServer, candidate: Candidate, time: FakeClock
+) -> None:
+    server.on("get", PATH, *[failure(500)] * 100, ABSENT)
+    server.on("post", LEASES, lease("me"))
+    with capture_logs() as logs:
+        await candidate.elector.won()
+    assert len([log for log in logs if "trying again" in log["event"]]) == 1 + int(time.elapsed // 60)
 
 
 async def test_a_leader_renews_by_one_write(server: ApiServer, candidate: Candidate, time: FakeClock) -> None:

@@ -63,6 +63,25 @@ def test_the_service_account_wins_over_the_home_directory(tmp_path: Path, pod: d
     assert found.fresh_for == 60.0
 
 
+def test_people_are_told_the_context_and_its_user(tmp_path: Path) -> None:
+    found = find_login(ClusterSettings.read({"KUBECONFIG": str(config(tmp_path / "a"))}))()
+    assert (found.context, found.user) == ("here", "u")
+
+
+@pytest.mark.parametrize(
+    ("token", "user"),
+    [
+        ("e30.eyJzdWIiOiJzeXN0ZW06c2VydmljZWFjY291bnQ6bnM6b3AifQ.x", "system:serviceaccount:ns:op"),
+        ("opaque", ""),
+        ("a.b.c", ""),
+        ("e30.W10.x", ""),
+        (None, ""),
+    ],
+)
+def test_people_are_told_the_service_account_if_its_token_names_it(token: str | None, user: str) -> None:
+    assert credentials._subject(token) == user
+
+
 def test_an_ipv6_address_of_the_service_is_bracketed(pod: dict[str, str]) -> None:
     found = find_login(ClusterSettings.read({**pod, "KUBERNETES_SERVICE_HOST": "fd00::1"}))()
     assert found.info.server == "https://[fd00::1]:6443"

@@ -405,11 +405,12 @@ async def test_a_kind_that_was_listed_stays_ready_while_its_watch_is_interrupted
         assert reflector.ready
 
 
-async def test_a_forbidden_kind_is_as_ready_as_it_gets_and_an_absent_one_is_not(scene: Scene) -> None:
+async def test_a_kind_that_is_forbidden_or_absent_is_not_ready_and_says_why(scene: Scene) -> None:
     scene.server.on("get", THINGS, failure(403))
     async with running(reflector := scene.reflector()):
         await until(lambda: reflector.phase is Phase.FORBIDDEN)
-        assert reflector.ready
+        assert not reflector.ready
+        assert "add to" in reflector.why
     scene.server.on("get", ROOT, serves())
     async with running(reflector := scene.reflector()):
         await until(lambda: reflector.phase is Phase.ABSENT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures.operators import Project
+from tests.fixtures.terminal import Terminal
 
 
 def ansible_operator(directory: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -23,6 +25,14 @@ def ansible_operator(directory: Path, *arguments: str, **environment: str) -> su
         timeout=60,
         check=False,
     )
+
+
+def complaint(ended: subprocess.CompletedProcess[str]) -> str:
+    """What the last record of a failed `run` says, the only one that is an error."""
+    *others, record = map(json.loads, ended.stderr.splitlines())
+    assert (ended.returncode, record["level"]) == (1, "error")
+    assert "error" not in {other["level"] for other in others}
+    return str(record["msg"])
 
 
 def test_without_a_command_it_prints_help(tmp_path: Path) -> None:
@@ -63,9 +73,7 @@ def test_without_a_cluster_it_says_where_it_looked(project: Project) -> None:
     ended = ansible_operator(
         project.path, "run", KUBECONFIG="", HOME=str(project.path), KUBERNETES_SERVICE_HOST=""
     )
-    assert ended.returncode == 1
-    assert ended.stderr.startswith("Error: ")
-    assert str(project / ".kube/config") in ended.stderr
+    assert str(project / ".kube/config") in complaint(ended)
 
 
 def unreachable_cluster(project: Project) -> str:
@@ -79,18 +87,28 @@ def unreachable_cluster(project: Project) -> str:
     return str(config)
 
 
+def test_an_api_server_that_is_away_is_said_with_what_to_do(project: Project, tmp_path: Path) -> None:
+    config = Path(unreachable_cluster(project))
+    project.role("empty", "[]")
+    (project / "watches.yaml").unlink()
+    for kind in ("Thing", "Gadget"):
+        project.watch("empty", kind=kind)
+    with Terminal(project.path, config, tmp_path) as terminal:
+        terminal.wait("is the API server running, and is this its address?")
+        assert terminal.lines("API server http://127.0.0.1:1 (context c, user u)")
+        assert terminal.lines("Thing (test.example.com/v1) runs the role roles/empty")
+
+
 def test_leader_election_without_an_id_is_an_error(project: Project) -> None:
     ended = ansible_operator(
         project.path, "run", "--leader-elect", KUBECONFIG=unreachable_cluster(project), OPERATOR_NAME=""
     )
-    assert (ended.returncode, ended.stderr) == (1, "Error: LeaderElectionID must be configured\n")
+    assert complaint(ended) == "LeaderElectionID must be configured"
 
 
-def test_flags_that_do_not_go_together_are_shown_with_the_usage(tmp_path: Path) -> None:
+def test_flags_that_do_not_go_together_are_an_error(tmp_path: Path) -> None:
     ended = ansible_operator(tmp_path, "run", "--metrics-require-rbac")
-    assert ended.returncode == 1
-    assert "--metrics-secure flag is required when --metrics-require-rbac is present" in ended.stderr
-    assert "usage: ansible-operator run" in ended.stderr
+    assert "--metrics-secure flag is required when --metrics-require-rbac is present" in complaint(ended)
 
 
 @pytest.mark.parametrize(
@@ -104,5 +122,5 @@ def test_a_busy_port_is_named(project: Project, flag: str, address: str) -> None
         flags |= {"user-metrics-bind-address": "0", flag: address.format(port=port)}
         given = [f"--{name}={value}" for name, value in flags.items()]
         ended = ansible_operator(project.path, "run", *given, KUBECONFIG=config)
-    assert ended.returncode == 1
-    assert f"127.0.0.1:{port}: Address already in use" in ended.stderr
+    assert f"127.0.0.1:{port}: Address already in use" in complaint(ended)
+    assert f"with --{flag}" in complaint(ended)

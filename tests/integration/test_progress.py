@@ -13,7 +13,7 @@ import pytest
 from bench.observer import Observer, condition
 from runner.config.settings import ClusterSettings
 from runner.config.watches import Content, Engine, Watch
-from runner.control.attempt import Result, Verdict
+from runner.control.attempt import Listeners, Result, Verdict
 from runner.control.changes import of_resource
 from runner.control.plan import Defaults
 from runner.control.reconciler import Reconciler
@@ -68,7 +68,7 @@ class Bench:
             executor=self.executor,
             recorder=Recorder(client),
             grant=lambda _owner: nullcontext(cast(Grant, NoGrant())),
-            on_finished=lambda *_: None,
+            listeners=Listeners(lambda *_: None),
             defaults=lambda _gvk: Defaults(engine=Engine.COLD),
             progress_every=0.2,
         )

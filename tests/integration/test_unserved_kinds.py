@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import urllib3
 import yaml
 
 from bench.observer import Object, Observer, wait_for
@@ -45,14 +47,22 @@ def test_a_kind_without_a_definition_is_waited_for_while_the_others_are_served(
     things.wait("late", "Successful", kind=late_kind)
 
 
-def test_a_forbidden_kind_does_not_stop_the_others_and_the_log_says_what_to_allow(
+def test_a_forbidden_kind_does_not_stop_the_others_and_the_log_and_the_probe_say_so(
     ok: Project, operate: Operate, things: Things, observer: Observer, control_plane: ControlPlane, tmp_path: Path
 ) -> None:
     ok.watch("ok", kind="Gadget")
     _allow(observer, "things", "things/status", "events")
-    operator = operate(kubeconfig=_account_kubeconfig(observer, control_plane.kubeconfig, tmp_path))
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port = found.getsockname()[1]
+    operator = operate(
+        f"--health-probe-bind-address=127.0.0.1:{port}",
+        kubeconfig=_account_kubeconfig(observer, control_plane.kubeconfig, tmp_path),
+    )
     things.create("served")
     things.wait("served", "Successful")
+    with urllib3.HTTPConnectionPool("127.0.0.1", port, retries=False) as pool:
+        probe = pool.request("GET", "/readyz")
+    assert (probe.status, f"{GROUP}, Kind=Gadget (not allowed)" in probe.data.decode()) == (500, True)
     (warning,) = [record for record in operator.records() if "not allowed" in record["msg"]]
     assert '"gadgets"' in warning["todo"]
 

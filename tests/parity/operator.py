@@ -108,6 +108,11 @@ class Operator:
     def stdout(self) -> str:
         return self.out.read_text(errors="replace")
 
+    def printed(self) -> str:
+        """What it prints of runs: text on stdout, or records whose field `stdout` is the text."""
+        blocks = [record for record in self.records() if "stdout" in record]
+        return self.stdout() + "".join(f"\n{_title(record)}{record['stdout']}\n" for record in blocks)
+
     def stderr(self) -> str:
         return self.err.read_text(errors="replace")
 
@@ -122,3 +127,10 @@ class Operator:
             if isinstance(record, dict):
                 found.append(record)
         return found
+
+
+def _title(block: Mapping[str, str]) -> str:
+    """What stands above the text of such a record where it is printed as text."""
+    if task := block.get("EventData.Task"):
+        return f" TASK [{task}] {'*' * 32} \n"
+    return f"{block['msg']} ({block['gvk']}, {block['name']}/{block['namespace']})\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import shutil
 import subprocess
@@ -16,6 +17,8 @@ from runner.config.settings import Settings, read_settings
 from runner.version import COMMIT_VARIABLE
 
 Capture = pytest.CaptureFixture[str]
+PLAINLY = {"run": ["--zap-encoder=console"]}
+"""As on a terminal."""
 
 
 def call(*words: str) -> int:
@@ -59,8 +62,9 @@ def test_value_that_begins_with_a_dash_is_a_value_for_run_once(capsys: Capture, 
     assert f"{missing}:1: cannot be read" in capsys.readouterr().err
 
 
-def test_version_is_one_line_of_facts(capsys: Capture) -> None:
-    assert call("version") == 0
+@pytest.mark.parametrize("word", ["version", "--version"])
+def test_version_is_one_line_of_facts(word: str, capsys: Capture) -> None:
+    assert call(word) == 0
     line = capsys.readouterr().out
     assert re.fullmatch(
         r'ansible-operator version: "v\d[^"]*", commit: "(?:[0-9a-f]{40}|unknown)"'
@@ -89,9 +93,8 @@ def test_an_unknown_command_is_an_error_without_usage(words: Sequence[str], caps
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--version"], "Error: unknown flag: --version"),
         (["run", "--walk=fast"], "Error: unknown flag: --walk"),
-        (["run", "--proxy"], "Error: unknown flag: --proxy"),
+        (["run", "--proxy"], "Error: unknown flag: --proxy, did you mean --proxy-port?"),
         (["run", "-x"], "Error: unknown flag: -x"),
         (["run", "--proxy-port"], "Error: argument --proxy-port: expected one argument"),
         (["run", "--proxy-port=x"], 'Error: argument --proxy-port: invalid value "x"'),
@@ -100,11 +103,19 @@ def test_an_unknown_command_is_an_error_without_usage(words: Sequence[str], caps
         (["rbac", "one", "two"], "Error: unexpected argument: two"),
     ],
 )
-def test_a_bad_flag_is_an_error_with_usage(words: Sequence[str], message: str, capsys: Capture) -> None:
-    assert call(*words) == 1
+def test_a_bad_flag_is_one_line_and_where_to_read_on(words: Sequence[str], message: str, capsys: Capture) -> None:
+    assert call(*words[:1], *PLAINLY.get(words[0], ()), *words[1:]) == 1
     written = capsys.readouterr()
-    assert written.err.startswith(message)
-    assert (written.out, "\nusage: ansible-operator" in written.err) == ("", True)
+    first, second = written.err.splitlines()
+    assert first.startswith(message)
+    assert (written.out, second) == ("", f"Run 'ansible-operator {words[0]} --help' for usage.")
+
+
+def test_an_error_of_run_is_json_where_nobody_reads_it_on_a_terminal(capsys: Capture) -> None:
+    assert call("run", "--zebra=fast") == 1
+    (record,) = map(json.loads, capsys.readouterr().err.splitlines())
+    assert (record["level"], record["logger"]) == ("error", "cli")
+    assert record["msg"].startswith("unknown flag: --zebra\n")
 
 
 @pytest.mark.parametrize(
@@ -143,14 +154,14 @@ def test_a_deprecated_flag_is_accepted_with_a_notice_and_not_in_the_help(
 ) -> None:
     monkeypatch.setattr(cli, "read_settings", lambda *_, **__: Settings())
     assert call("run", "--metrics-addr=:1", "--watches-file=none") == 1
-    notice = "Flag --metrics-addr has been deprecated, use --metrics-bind-address instead\n"
-    assert capsys.readouterr().err.startswith(notice)
+    notice = "Flag --metrics-addr has been deprecated, use --metrics-bind-address instead"
+    assert notice in capsys.readouterr().err.splitlines()[0]
     call("run", "--help")
     assert "metrics-addr" not in capsys.readouterr().out
 
 
 def test_a_deprecated_flag_and_its_successor_together_are_an_error(capsys: Capture) -> None:
-    assert call("run", "--metrics-addr=:1", "--metrics-bind-address=:2") == 1
+    assert call("run", *PLAINLY["run"], "--metrics-addr=:1", "--metrics-bind-address=:2") == 1
     assert "Error: only one of --metrics-bind-address and --metrics-addr" in capsys.readouterr().err
 
 

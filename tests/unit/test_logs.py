@@ -5,12 +5,16 @@ from __future__ import annotations
 import io
 import json
 import logging
+import subprocess
+import sys
+from argparse import Namespace
 from collections.abc import Iterator
 
 import pytest
 import structlog
 
-from runner.logs import configure_logs
+from runner.config.settings import read_settings
+from runner.logs import configure_logs, sentence
 
 
 @pytest.fixture(autouse=True)
@@ -68,12 +72,96 @@ def test_records_below_the_level_are_dropped() -> None:
     assert stream.getvalue() == ""
 
 
-def test_a_record_for_people_shows_its_text_first() -> None:
+def test_a_record_for_people_is_a_line_with_its_fields_last() -> None:
+    record = {"ts": "12:03:04", "level": "warning", "logger": "runner.x", "event": "It waits.", "name": "a"}
+    assert sentence(record) == "12:03:04 warning It waits. (name=a)"
+
+
+def test_the_sentence_for_people_stands_in_place_of_all_fields() -> None:
+    record = {"ts": "12:03:04", "level": "info", "event": "Ready", "kinds": 2, "said": "Ready: 2 kinds."}
+    assert sentence(record) == "12:03:04 info    Ready: 2 kinds."
+
+
+def test_json_has_the_fields_in_place_of_the_sentence() -> None:
     stream = io.StringIO()
-    configure_logs("info", "console", stream)
-    structlog.get_logger("runner.x").info("Reconciled", name="a")
-    assert "Reconciled" in stream.getvalue()
-    assert "name=a" in stream.getvalue()
+    configure_logs("info", "json", stream)
+    structlog.get_logger("runner.x").info("Ready", kinds=2, said="Ready: 2 kinds.")
+    record = json.loads(stream.getvalue())
+    assert (record["msg"], record["kinds"], "said" in record) == ("Ready", 2, False)
+
+
+def test_a_record_cannot_steer_a_terminal() -> None:
+    assert "\\x1b[2J" in sentence({"event": "\x1b[2Jgone", "name": "\x1b[2J"})
+    assert "\x1b" not in sentence({"event": "\x1b[2Jgone", "name": "\x1b[2J"})
+
+
+def test_only_the_level_of_what_is_wrong_is_coloured_and_what_is_beside_it_dim() -> None:
+    record = {"ts": "12:03:04", "level": "error", "event": "It failed."}
+    assert sentence(record, colors=True) == "\x1b[2m12:03:04\x1b[0m \x1b[31merror  \x1b[0m It failed."
+
+
+@pytest.mark.parametrize(
+    ("terminal", "environment", "colors"),
+    [(True, {}, True), (True, {"NO_COLOR": "1"}, False), (True, {"TERM": "dumb"}, False), (False, {}, False)],
+)
+def test_colours_are_for_terminals_whose_user_wants_them(
+    terminal: bool, environment: dict[str, str], colors: bool
+) -> None:
+    assert read_settings(Namespace(), environment, terminal=terminal).log_colors is colors
+
+
+def test_a_log_that_cannot_be_written_ends_nothing() -> None:
+    stream = io.StringIO()
+    configure_logs("info", "json", stream)
+    stream.close()
+    structlog.get_logger("runner.x").info("unheard")
+
+
+EVERYTHING_ELSE = """
+import asyncio, gc, logging, sys, threading, warnings
+from runner.logs import configure_logs, log_everything_else
+
+configure_logs("info", "json")
+log_everything_else()
+print("on stdout")
+print("on\\nstderr", file=sys.stderr)
+warnings.warn("a warning")
+logging.getLogger("kopf").error("of kopf")
+logging.getLogger("aiohttp.server").error("of aiohttp", exc_info=ValueError("inside"))
+
+async def leave_an_exception():
+    async def fail():
+        raise ValueError("nobody asks")
+    task = asyncio.create_task(fail())
+    await asyncio.sleep(0)
+    del task
+    gc.collect()
+
+asyncio.run(leave_an_exception())
+thread = threading.Thread(target=lambda: 1 / 0)
+thread.start()
+thread.join()
+
+class Left:
+    def __del__(self):
+        raise ValueError("too late")
+
+Left()
+raise RuntimeError("the end")
+"""
+
+
+def test_whatever_else_a_process_says_is_json_too() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", EVERYTHING_ELSE], capture_output=True, text=True, timeout=60, check=False
+    )
+    records = [json.loads(line) for line in (ended.stdout + ended.stderr).splitlines()]
+    said = "\n".join(f"{record['msg']} {record.get('stacktrace', '')}" for record in records)
+    for part in ("on stdout", "on", "stderr", "a warning", "of kopf", "inside", "nobody asks", "too late"):
+        assert part in said
+    assert "ZeroDivisionError" in said
+    assert "RuntimeError: the end" in said
+    assert ended.returncode == 1
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,9 @@ class ForkEngine:
             pair = Pair(key, *zygotes)
             ansible = await pair.introduce()
             undo.pop_all()
-        _log.info("Warm", ansible=ansible, seconds=round(time.monotonic() - started, 3))
+        seconds = time.monotonic() - started
+        said = f"Warm: runs are forked from processes with ansible-core {ansible}, ready in {seconds:.1f} s"
+        _log.info("Warm", ansible=ansible, seconds=round(seconds, 3), said=said)
         return pair
 
     async def start(

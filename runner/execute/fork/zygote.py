@@ -16,7 +16,7 @@ from pathlib import Path
 import structlog
 
 from runner.errors import RunError, UnsureError
-from runner.execute.child import Child, lifeline
+from runner.execute.child import Child, Said, lifeline
 from runner.execute.fork.inside import wire
 from runner.execute.fork.inside.supervisor import GIVEN_UP, GRACE
 from runner.execute.stream import Parts
@@ -48,8 +48,9 @@ _log = structlog.get_logger(__name__)
 class Zygote:
     """One zygote process. Each question is answered in turn; one that leaves a question unanswered is killed."""
 
-    def __init__(self, process: subprocess.Popen[bytes], pidfd: int, connection: socket.socket) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], pidfd: int, connection: socket.socket, said: int) -> None:
         self._process = process
+        self._said = Said(said, process.pid)
         self._connection = connection
         self._asked: deque[asyncio.Future[wire.Message]] = deque()
         self._loop = asyncio.get_running_loop()
@@ -61,19 +62,22 @@ class Zygote:
     @classmethod
     def start(cls, kind: str, directory: Path, environment: Mapping[str, str]) -> Zygote:
         """Start a zygote of this kind, in `directory`; `ready` is done when it may be asked. Raises RunError."""
-        with ExitStack() as undo:
+        with ExitStack() as undo, ExitStack() as given:
             try:
                 ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
                 undo.callback(ours.close)
-                with theirs:
-                    process = subprocess.Popen(
-                        [sys.executable, "-P", "-c", _START, str(_INSIDE), kind, str(theirs.fileno())],
-                        stdin=subprocess.DEVNULL,
-                        stdout=subprocess.DEVNULL,
-                        cwd=directory,
-                        env=dict(environment),
-                        pass_fds=(theirs.fileno(),),
-                    )
+                given.enter_context(theirs)
+                said, stderr = wire.pipe(undo, given)
+                process = subprocess.Popen(
+                    [sys.executable, "-P", "-c", _START, str(_INSIDE), kind, str(theirs.fileno())],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=stderr,
+                    cwd=directory,
+                    env=dict(environment),
+                    pass_fds=(theirs.fileno(),),
+                    start_new_session=True,  # Ctrl-C is for the operator alone
+                )
                 undo.callback(process.wait)
                 undo.callback(process.kill)
                 pidfd = os.pidfd_open(process.pid)
@@ -81,7 +85,7 @@ class Zygote:
                 raise RunError(f"cannot start the process that runs are forked from: {error}") from error
             undo.pop_all()
         ours.setblocking(False)
-        return cls(process, pidfd, ours)
+        return cls(process, pidfd, ours, said)
 
     @property
     def pid(self) -> int:
@@ -147,6 +151,7 @@ class Zygote:
         self._loop.remove_reader(pidfd)
         os.close(pidfd)
         self._process.wait()
+        self._said.read()
         self.gone.set_result(None)
         for _ in list(self._asked):
             self._on_answer()  # it may have answered before
@@ -237,10 +242,10 @@ class Pair:
         """See to it that nothing of the run is under way, nor ever will be. Raises UnsureError when that fails."""
         os.close(ends.output)
         ends.child.end()
-        if not await _has_ended(ends.child, SURE_WITHIN):
+        if not await ends.child.ends_within(SURE_WITHIN):
             _log.warning("Killing the process that runs are forked from: it keeps a run that is not wanted")
             self.plays.kill()
-            if not await _has_ended(ends.child, ENDED_WITHIN):
+            if not await ends.child.ends_within(ENDED_WITHIN):
                 raise UnsureError("nothing was started again: an attempt to start this run cannot be ended")
         ends.child.close()
 
@@ -289,11 +294,3 @@ def _tell_of_end(status: int, child: Child, on_end: Callable[[], None]) -> None:
             on_end()
 
     loop.add_reader(status, on_status)
-
-
-async def _has_ended(child: Child, within: float) -> bool:
-    with suppress(TimeoutError):
-        async with asyncio.timeout(within):
-            await child.wait()
-            return True
-    return False

@@ -51,17 +51,18 @@ def show(stage: Stage, facts: dict[str, Any], operator: Operator, level: str) ->
     stage.succeeded("Shown", level)
     if level == "tasks":
         shown.append("verbose")
-        before = len(operator.stdout())
+        before = len(operator.printed())
         stage.create("Shown", "verbose", {}, annotations={f"{ANNOTATION}verbosity": "1"})
         stage.succeeded("Shown", "verbose")
-        facts["verbose out"] = operator.stdout()[before:]
-        facts["tasks out"] = operator.stdout()[:before]
+        facts["verbose out"] = operator.printed()[before:]
+        facts["tasks out"] = operator.printed()[:before]
+        facts["tasks blocks"] = [record for record in operator.records() if "stdout" in record]
         stage.create("Shown", "failed", {"refuse": True})
         stage.failed("Shown", "failed")
         stage.delete("Shown", "failed")
         shown.append("failed")
     else:
-        facts[f"{level} out"] = operator.stdout()
+        facts[f"{level} out"] = operator.printed()
     for name in shown:
         stage.delete("Shown", name)
         facts[f"{name} records"] = [record for record in operator.records() if record.get("name") == name]

@@ -20,11 +20,11 @@ from runner.control.request import Request, Trigger
 from runner.control.status import Moment, failed, find, running, running_still, succeeded
 from runner.errors import UnreachableError
 from runner.execute.run import Outcome, Run, Sink
-from runner.objects import GroupVersionKind, ObjectKey
+from runner.objects import ObjectKey
 from tests.fixtures.fake_executor import FakeExecutor
 from tests.fixtures.fake_objects import Json
 from tests.fixtures.waiting import until
-from tests.unit.control.test_reconciler import APPLE, FAILURE, KEY, SUCCESS, WATCH, Scene, scene
+from tests.unit.control.test_reconciler import FAILURE, KEY, SUCCESS, WATCH, Scene, scene
 
 __all__ = ["scene"]
 
@@ -300,13 +300,11 @@ async def test_the_age_of_a_run_is_known_while_it_lasts(slow: Slow) -> None:
     assert slow.reconciler.ages() == {}
 
 
-async def test_a_failed_task_is_reported_with_its_kind(scene: Scene) -> None:
-    told: list[tuple[GroupVersionKind, str, str]] = []
+async def test_a_failed_task_is_reported_with_its_module_and_place(scene: Scene) -> None:
     scene.executor = Failing()
-    reconciler = scene.made()
-    reconciler._on_task_failed = lambda *task: told.append(task)
-    await reconciler.reconcile(Request(KEY, frozenset({Trigger.CREATED}), 0.0))
-    assert told == [(APPLE, "k8s", "/opt/ansible/roles/website/tasks/main.yml:3")]
+    await scene.made().reconcile(Request(KEY, frozenset({Trigger.CREATED}), 0.0))
+    assert scene.attempt.under_way is not None
+    assert scene.attempt.under_way.failed == [("k8s", "/opt/ansible/roles/website/tasks/main.yml:3")]
 
 
 class Failing(FakeExecutor):

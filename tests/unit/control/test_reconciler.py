@@ -14,9 +14,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from runner.config.watches import Content, Finalizer, Requirement, Selector, Watch
-from runner.control.attempt import Result, Stages, Verdict
+from runner.control.attempt import Attempt, Listeners, Result, Stages, Verdict
 from runner.control.pause import PAUSED
-from runner.control.plan import PERIOD, VERBOSITY, Defaults
+from runner.control.plan import PERIOD, VERBOSITY, Defaults, Perform
 from runner.control.reconciler import Reconciler
 from runner.control.request import Reason, Reasons, Request, Trigger
 from runner.errors import (
@@ -89,12 +89,16 @@ class Scene:
             executor=self.executor,
             recorder=self.recorder,
             grant=self.grant,
-            on_finished=lambda _key, _watch, *rest: self.finished.append(rest[:3]),
+            listeners=Listeners(self._finished),
             defaults=lambda _gvk: defaults or Defaults(),
             clock=Clock(
                 wall=lambda: self.now.timestamp(), uniform=lambda low, high: (low + high) / 2, sleep=self.sleep
             ),
         )
+
+    def _finished(self, attempt: Attempt, result: Result) -> None:
+        self.attempt = attempt
+        self.finished.append((attempt.stopwatch.stages(), attempt.outcome, result.verdict))
 
     async def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
@@ -154,6 +158,14 @@ SUCCEEDED = {
 async def test_a_run_ends_in_success_and_comes_again_after_its_period(scene: Scene) -> None:
     assert await scene.reconcile() == Result(Verdict.SUCCEEDED, 36000, Trigger.PERIOD, 1)
     assert scene.states() == SUCCEEDED
+
+
+async def test_what_is_decided_and_why_is_told_to_whoever_debugs(scene: Scene) -> None:
+    with capture_logs() as logs:
+        await scene.reconcile(Trigger.CHANGED)
+    (decided,) = [log for log in logs if log["event"] == "Decided"]
+    assert (decided["log_level"], decided["triggers"]) == ("debug", ["changed"])
+    assert isinstance(decided["step"], Perform)
 
 
 async def test_a_reconcile_costs_one_read_and_two_writes(scene: Scene) -> None:

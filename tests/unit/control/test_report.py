@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
 from runner.config.watches import Content, Watch
-from runner.control.attempt import Stages, Verdict
-from runner.control.request import Reason, Reasons, Trigger
+from runner.control.attempt import Attempt, Result, Stages, Stopwatch, Verdict
+from runner.control.request import Reason, Reasons, Request, Trigger
 from runner.control.worker import Report
-from runner.execute.run import Ending, Outcome, Stats
+from runner.execute.run import Ending, Outcome, Run, Stats
 from runner.kube.listwatch import Change, What
 from runner.metrics import Metrics
 from runner.objects import GroupVersionKind, ObjectKey, parse_meta
@@ -21,6 +23,25 @@ KEY = ObjectKey(THING, "ns", "first")
 WATCH = Watch(THING, Content(Path("/roles/thing"), is_role=True))
 STAGES = Stages(waited=9.0, get=0.1, prepare=0.2, ansible=1.0, status=0.3)
 OUTCOME = Outcome(Ending.FINISHED, 0, Stats(ok=3, changed=1))
+FINALIZE = Content(Path("/roles/farewell"), is_role=True)
+
+
+class Stopped(Stopwatch):
+    """A stopwatch that shows what a test wants."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: 0.0, 0.0)
+
+    def stages(self) -> Stages:
+        return STAGES
+
+
+def ended(outcome: Outcome | None = OUTCOME, failure: str = "", content: Content | None = None) -> Attempt:
+    """A reconcile that is over."""
+    attempt = Attempt(Request(KEY, frozenset({Trigger.CHANGED})), WATCH, Stopped(), lambda: datetime.now(UTC))
+    attempt.outcome, attempt.failure = outcome, failure
+    attempt.run = Run("7", KEY, "uid", content, {}, "") if content else None
+    return attempt
 
 
 @pytest.fixture
@@ -39,7 +60,7 @@ def value(metrics: Metrics, sample: str, **labels: str) -> float | None:
 
 def test_a_run_is_one_line_with_result_counters_and_stages(report: Report) -> None:
     with capture_logs() as logs:
-        report.finished(KEY, WATCH, STAGES, OUTCOME, Verdict.SUCCEEDED)
+        report.finished(ended(), Result(Verdict.SUCCEEDED))
     (line,) = logs
     assert line["event"] == "Reconciled"
     assert (line["kind"], line["namespace"], line["name"], line["result"]) == ("Thing", "ns", "first", "succeeded")
@@ -47,10 +68,35 @@ def test_a_run_is_one_line_with_result_counters_and_stages(report: Report) -> No
     assert line["stages"] == {"waited": 9.0, "get": 0.1, "prepare": 0.2, "ansible": 1.0, "status": 0.3}
 
 
+def test_a_run_says_why_it_was(report: Report) -> None:
+    with capture_logs() as logs:
+        report.finished(ended(), Result(Verdict.SUCCEEDED))
+    assert logs[0]["triggers"] == ["changed"]
+
+
+def test_a_finalizer_is_told_of_with_its_own_content(report: Report) -> None:
+    with capture_logs() as logs:
+        report.finished(ended(content=FINALIZE), Result(Verdict.SUCCEEDED))
+    assert logs[0]["content"] == "/roles/farewell"
+
+
+def test_a_failure_is_an_error_with_its_cause_and_the_place_of_the_whole_output(metrics: Metrics) -> None:
+    report = Report(metrics, output=lambda run: Path("/runs", run.ident, "stdout"))
+    with capture_logs() as logs:
+        report.finished(ended(failure="no such image", content=WATCH.content), Result(Verdict.FAILED))
+    assert (logs[0]["log_level"], logs[0]["error"], logs[0]["output"]) == (
+        "error",
+        "no such image",
+        "/runs/7/stdout",
+    )
+
+
 def test_a_run_is_counted_once_by_its_most_urgent_reason(report: Report, metrics: Metrics) -> None:
     reasons = Reasons((Reason(Trigger.PERIOD), Reason(Trigger.DEPENDENT)), more=3)
+    attempt = ended()
+    attempt.request = replace(attempt.request, reasons=reasons)
     with capture_logs() as logs:
-        report.finished(KEY, WATCH, STAGES, OUTCOME, Verdict.SUCCEEDED, reasons)
+        report.finished(attempt, Result(Verdict.SUCCEEDED))
     labels = {"group": "example.com", "version": "v1", "kind": "Thing", "result": "succeeded"}
     assert value(metrics, "ansible_operator_runs_total", **labels, trigger="dependent") == 1
     assert value(metrics, "ansible_operator_runs_total", **labels, trigger="period") is None
@@ -60,23 +106,23 @@ def test_a_run_is_counted_once_by_its_most_urgent_reason(report: Report, metrics
 @pytest.mark.parametrize("verdict", [Verdict.SKIPPED, Verdict.GONE])
 def test_a_reconcile_that_ran_nothing_is_not_worth_a_line(report: Report, verdict: Verdict) -> None:
     with capture_logs() as logs:
-        report.finished(KEY, WATCH, STAGES, None, verdict)
+        report.finished(ended(None), Result(verdict))
     assert logs == []
 
 
 @pytest.mark.parametrize(("verdict", "result"), [(Verdict.SUCCEEDED, "succeeded"), (Verdict.FAILED, "failed")])
 def test_results_are_counted_by_kind(report: Report, metrics: Metrics, verdict: Verdict, result: str) -> None:
-    report.finished(KEY, WATCH, STAGES, OUTCOME, verdict)
+    report.finished(ended(), Result(verdict))
     assert value(metrics, "ansible_operator_reconcile_result", GVK=str(THING), result=result) == 1
 
 
 def test_a_run_that_asks_to_be_called_again_counts_as_no_result(report: Report, metrics: Metrics) -> None:
-    report.finished(KEY, WATCH, STAGES, OUTCOME, Verdict.REQUEUED)
+    report.finished(ended(), Result(Verdict.REQUEUED))
     assert value(metrics, "ansible_operator_reconcile_result", GVK=str(THING), result="succeeded") == 0
 
 
 def test_the_reconcile_histogram_measures_the_run_and_not_the_wait(report: Report, metrics: Metrics) -> None:
-    report.finished(KEY, WATCH, STAGES, OUTCOME, Verdict.SUCCEEDED)
+    report.finished(ended(), Result(Verdict.SUCCEEDED))
     assert value(metrics, "ansible_operator_reconciles_sum", GVK=str(THING)) == pytest.approx(1.6)
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from runner.config.watches import Content, Watch
 from runner.control.changes import OwnerWatch, where_to_watch
@@ -19,6 +20,7 @@ from runner.objects import GroupVersionKind, ObjectKey, ObjectMeta, OwnerRef, pa
 
 THING = GroupVersionKind("example.com", "v1", "Thing")
 MAP = GroupVersionKind("", "v1", "ConfigMap")
+ADDED = parse_meta({"metadata": {"namespace": "ns", "name": "new", "uid": "1", "generation": 1}})
 FOLLOWING = OwnerWatch(THING, namespaced=True)
 
 
@@ -27,7 +29,6 @@ class StillReflector:
 
     def __init__(self, on_change: Callable[[Change], None]) -> None:
         self.tell = on_change
-        self.ready = True
         self.restarts = 3
         self.known = asyncio.Event()
         self.running = False
@@ -154,13 +155,18 @@ async def test_watching_has_settled_when_every_custom_resource_kind_has(scene: S
         await settled
 
 
+async def test_what_is_enqueued_is_told_to_whoever_debugs(scene: Scene) -> None:
+    scene.watching.resources(watch(), [""])
+    with capture_logs() as logs:
+        scene.reflectors[THING, ""].tell(Change(What.ADDED, THING, None, ADDED, listed=False))
+    assert logs == [{"event": "Enqueued", "log_level": "debug", "key": "Thing ns/new", "trigger": "created"}]
+
+
 async def test_readiness_waits_for_custom_resources_only_but_every_restart_counts(scene: Scene) -> None:
     scene.watching.resources(watch(), [""])
     scene.watching.dependents((MAP, ""), FOLLOWING)
-    scene.reflectors[THING, ""].ready = scene.reflectors[MAP, ""].ready = False
-    assert scene.watching.unready() == [THING]
-    scene.reflectors[THING, ""].ready = True
-    assert scene.watching.unready() == []
+    waited_for: list[object] = [*scene.watching.resource_reflectors()]
+    assert waited_for == [scene.reflectors[THING, ""]]
     found = [(reflector.restarts, *purposes) for reflector, *purposes in scene.watching.reflectors()]
     assert found == [(3, True, False), (3, False, True)]
 

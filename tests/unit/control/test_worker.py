@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+from structlog.testing import capture_logs
 
 from runner.control.attempt import Result, Verdict
 from runner.control.queue import Request, Trigger, WorkQueue
@@ -78,6 +79,24 @@ async def test_a_period_comes_round_again(bench: Bench) -> None:
     bench.clock.advance(60)
     await until(lambda: len(bench.ended) == 2)
     assert bench.started[1].triggers == {Trigger.PERIOD}
+
+
+async def test_what_is_taken_and_what_follows_is_told_to_whoever_debugs(bench: Bench) -> None:
+    bench.result = Result(Verdict.SUCCEEDED, 60)
+    with capture_logs() as logs:
+        bench.queue.add(key("a"), Trigger.CREATED)
+        await until(lambda: len(logs) == 2)
+    assert [(log["event"], log["log_level"]) for log in logs] == [("Taken", "debug"), ("Followed up", "debug")]
+    assert logs[1]["again_in"] == 60
+
+
+async def test_what_is_being_reconciled_is_known(bench: Bench) -> None:
+    bench.release.clear()
+    bench.queue.add(key("a"), Trigger.CREATED)
+    await until(lambda: len(bench.started) == 1)
+    assert list(bench.workers.busy()) == [key("a")]
+    bench.release.set()
+    await until(lambda: not bench.workers.busy())
 
 
 async def test_active_reconciles_may_finish_within_the_grace_period(bench: Bench) -> None:

@@ -10,7 +10,17 @@ import pytest
 from structlog.testing import capture_logs
 
 from runner.config.watches import Content
-from runner.execute.console import Block, Console, LogEvents, Record, log_events, render, render_exit
+from runner.execute.console import (
+    Block,
+    Console,
+    LogEvents,
+    Record,
+    as_record,
+    as_text,
+    log_events,
+    render,
+    render_exit,
+)
 from runner.execute.run import Event, Run
 from runner.objects import GroupVersionKind, ObjectKey
 
@@ -25,13 +35,14 @@ def event(kind: str, action: str = "command", stdout: str = "out", **data: Any) 
 
 
 def titled(text: str = "out") -> Block:
-    return Block(f"{OPENING}\n TASK [web : do] ******************************** \n{text}\n{DASHES}")
+    return Block(text, "Ansible Task StdOut", "web : do")
 
 
 STARTED = event("playbook_on_task_start", name="web : do")
 RECAP: Event = {"event": "playbook_on_stats", "stdout": "PLAY RECAP", "event_data": {}}
 TITLE = "Ansible Task Status Event StdOut (cache.example.com/v1, Kind=Memcached, one/ns)"
-RECAP_BLOCK = Block(f"\n----- {TITLE} -----\n\nPLAY RECAP\n\n----------\n")
+RECAP_BLOCK = Block("PLAY RECAP", "Ansible Task Status Event StdOut")
+START_BLOCK = Block("out", "Ansible Task StdOut")
 
 
 @pytest.mark.parametrize(
@@ -41,7 +52,7 @@ RECAP_BLOCK = Block(f"\n----- {TITLE} -----\n\nPLAY RECAP\n\n----------\n")
             STARTED,
             [
                 Record("info", "[playbook task start]", {"EventData.Name": "web : do"}),
-                Block(f"{OPENING}out\n{DASHES}"),
+                START_BLOCK,
             ],
         ),
         (event("playbook_on_task_start", "debug"), []),
@@ -75,17 +86,17 @@ RECAP_BLOCK = Block(f"\n----- {TITLE} -----\n\nPLAY RECAP\n\n----------\n")
 def test_the_level_tasks_shows_their_start_their_failure_and_debug(
     shown: Event, items: list[Block | Record]
 ) -> None:
-    assert render(shown, RUN, LogEvents.TASKS) == items
+    assert render(shown, LogEvents.TASKS) == items
 
 
 def test_the_level_tasks_with_verbosity_shows_the_output_as_it_is() -> None:
-    assert render(event("runner_on_ok"), RUN, LogEvents.TASKS, verbosity=1) == [Block("out\n")]
+    assert render(event("runner_on_ok"), LogEvents.TASKS, verbosity=1) == [Block("out")]
 
 
 def test_the_level_everything_shows_each_event_with_its_data() -> None:
     shown = event("runner_on_ok")
 
-    assert render(shown, RUN, LogEvents.EVERYTHING) == [
+    assert render(shown, LogEvents.EVERYTHING) == [
         Record("info", "[ansible event]", {"EventData": shown["event_data"]}),
         titled(),
     ]
@@ -93,23 +104,23 @@ def test_the_level_everything_shows_each_event_with_its_data() -> None:
 
 @pytest.mark.parametrize("shown", [STARTED, event("runner_on_failed"), event("runner_on_ok", "debug")])
 def test_the_level_nothing_shows_no_task(shown: Event) -> None:
-    assert render(shown, RUN, LogEvents.NOTHING, verbosity=4) == []
+    assert render(shown, LogEvents.NOTHING, verbosity=4) == []
 
 
 def test_the_level_nothing_still_shows_the_recap() -> None:
-    assert render(RECAP, RUN, LogEvents.NOTHING) == [RECAP_BLOCK]
+    assert render(RECAP, LogEvents.NOTHING) == [RECAP_BLOCK]
 
 
 def test_a_good_exit_is_said_in_the_words_that_are_searched_for() -> None:
-    assert render_exit(RUN, 0, "all", debug=False) == [Record("info", "Ansible-runner exited successfully")]
+    assert render_exit(0, "all", debug=False) == [Record("info", "Ansible-runner exited successfully")]
 
 
 def test_a_bad_exit_shows_the_output() -> None:
-    assert render_exit(RUN, 2, "all", debug=False) == [Record("error", "all", {"rc": 2})]
+    assert render_exit(2, "all", debug=False) == [Record("error", "all", {"rc": 2})]
 
 
 def test_a_bad_exit_shows_only_the_end_of_megabytes() -> None:
-    (shown,) = render_exit(RUN, 2, "x" * 10_000_000 + "end", debug=False)
+    (shown,) = render_exit(2, "x" * 10_000_000 + "end", debug=False)
 
     assert isinstance(shown, Record)
     assert shown.event.endswith("end")
@@ -117,31 +128,75 @@ def test_a_bad_exit_shows_only_the_end_of_megabytes() -> None:
 
 
 def test_debug_logs_show_the_whole_output() -> None:
-    block, _ = render_exit(RUN, 0, "all of it", debug=True)
+    block, _ = render_exit(0, "all of it", debug=True)
 
-    assert isinstance(block, Block)
-    assert "Ansible Debug Result (cache.example.com/v1, Kind=Memcached, one/ns)" in block.text
-    assert "all of it" in block.text
+    assert block == Block("all of it", "Ansible Debug Result")
 
 
-def test_the_console_writes_blocks_and_logs_records_with_whose_they_are() -> None:
+@pytest.mark.parametrize(
+    ("block", "text"),
+    [
+        (START_BLOCK, f"{OPENING}out\n{DASHES}"),
+        (titled(), f"{OPENING}\n TASK [web : do] ******************************** \nout\n{DASHES}"),
+        (RECAP_BLOCK, f"\n----- {TITLE} -----\n\nPLAY RECAP\n\n----------\n"),
+        (Block("out"), "out\n"),
+    ],
+)
+def test_a_block_as_text_is_the_go_operators(block: Block, text: str) -> None:
+    assert as_text(block, RUN) == text
+
+
+@pytest.mark.parametrize(
+    ("block", "record"),
+    [
+        (titled(), Record("info", "Ansible Task StdOut", {"EventData.Task": "web : do", "stdout": "out"})),
+        (RECAP_BLOCK, Record("info", "Ansible Task Status Event StdOut", {"stdout": "PLAY RECAP"})),
+        (Block("\x1b[0;32mok\x1b[0m"), Record("info", "Ansible output", {"stdout": "ok"})),
+    ],
+)
+def test_a_block_as_a_record_has_its_text_in_a_field_without_colours(block: Block, record: Record) -> None:
+    assert as_record(block) == record
+
+
+@pytest.mark.parametrize("shown", [STARTED, RECAP, event("runner_on_failed"), event("runner_on_ok", "debug")])
+def test_on_a_terminal_no_event_is_shown_that_nobody_asked_for(shown: Event) -> None:
+    assert render(shown, LogEvents.TASKS, terminal=True) == []
+
+
+def test_on_a_terminal_the_output_of_tasks_is_shown_to_whoever_asks_for_it() -> None:
+    assert render(event("runner_on_ok"), LogEvents.TASKS, 1, terminal=True) == [Block("out")]
+
+
+def test_on_a_terminal_every_event_is_shown_to_whoever_asks_for_it() -> None:
+    assert render(STARTED, LogEvents.EVERYTHING, terminal=True) == render(STARTED, LogEvents.EVERYTHING)
+
+
+def test_on_a_terminal_the_end_of_a_run_is_for_others_to_tell() -> None:
+    assert render_exit(2, "all", debug=False, terminal=True) == []
+
+
+def test_on_a_terminal_blocks_are_text() -> None:
     written: list[str] = []
 
-    with capture_logs() as logs:
-        Console(write=written.append)(RUN, STARTED)
+    Console(LogEvents.EVERYTHING, terminal=True, write=written.append)(RUN, STARTED)
 
     assert written == [f"{OPENING}out\n{DASHES}"]
+
+
+def test_elsewhere_records_and_blocks_say_whose_they_are() -> None:
+    with capture_logs() as logs:
+        Console()(RUN, STARTED)
+
+    whose = {
+        "job": "123",
+        "name": "one",
+        "namespace": "ns",
+        "gvk": "cache.example.com/v1, Kind=Memcached",
+        "event_type": "playbook_on_task_start",
+    }
     assert logs == [
-        {
-            "log_level": "info",
-            "event": "[playbook task start]",
-            "job": "123",
-            "name": "one",
-            "namespace": "ns",
-            "gvk": "cache.example.com/v1, Kind=Memcached",
-            "event_type": "playbook_on_task_start",
-            "EventData.Name": "web : do",
-        }
+        {"log_level": "info", "event": "[playbook task start]", "EventData.Name": "web : do", **whose},
+        {"log_level": "info", "event": "Ansible Task StdOut", "stdout": "out", **whose},
     ]
 
 
@@ -175,7 +230,7 @@ def test_of_a_failed_run_only_the_end_of_its_output_is_read(tmp_path: Path) -> N
 
 
 def test_a_name_of_a_task_cannot_steer_a_terminal() -> None:
-    (shown,) = render(event("runner_item_on_ok", task="\x1b[2Jgone"), RUN, LogEvents.TASKS)
+    (shown,) = render(event("runner_item_on_ok", task="\x1b[2Jgone"), LogEvents.TASKS)
 
     assert isinstance(shown, Block)
-    assert "\\x1b[2Jgone" in shown.text
+    assert "\\x1b[2Jgone" in shown.task

@@ -110,7 +110,8 @@ def _pause(left: _Left) -> int:
     if passed > GIVEN_UP and not left.given_up:
         left.given_up = True
         names = note_left(left.lock, sorted(left.pids))
-        print(f"given up: processes of a run cannot be ended: {names}", file=sys.stderr, flush=True)  # noqa: T201
+        with suppress(OSError):  # the operator, which reads it, may be gone
+            print(f"given up: processes of a run cannot be ended: {names}", file=sys.stderr, flush=True)  # noqa: T201
     return next((pause for seconds, pause in _PAUSES if passed < seconds), _LONG_PAUSE)
 
 

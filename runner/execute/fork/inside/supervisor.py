@@ -67,7 +67,8 @@ def main(lifeline: int, lock: int, until: float, command: list[str]) -> int:
 
 def adopt() -> None:
     """Become the one to whom all orphans below come, in a session of our own."""
-    os.setsid()
+    if os.getsid(0) != os.getpid():
+        os.setsid()
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from runner.execute.fork.zygote import READY_WITHIN, Zygote
 from tests.fixtures.ansible_release import only_where_warm
@@ -22,3 +23,14 @@ async def test_a_zygote_starts_says_that_it_is_ready_and_ends_when_it_is_let_go(
         await zygote.gone
     finally:
         zygote.kill()
+
+
+@only_where_warm
+async def test_what_a_zygote_says_is_logged_a_record_a_line(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text("import os; os.write(2, b'one\\ntwo'); os._exit(3)")
+    with capture_logs() as logs:
+        zygote = Zygote.start("plays", tmp_path, {**os.environ, "PYTHONPATH": str(site)})
+        await zygote.gone
+    assert [(record["event"], record["pid"]) for record in logs] == [("one", zygote.pid), ("two", zygote.pid)]

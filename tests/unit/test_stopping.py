@@ -11,7 +11,7 @@ import pytest
 
 PROGRAM = """
 import asyncio, time
-from runner.manager import stopped_by_signals
+from runner.stopping import stopped_by_signals
 
 async def main():
     stopping = asyncio.Event()
