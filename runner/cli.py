@@ -16,6 +16,7 @@ from typing import NoReturn
 
 import structlog
 
+from runner.commands import COMMANDS, add_commands, annotate
 from runner.config.flags import RUN_FLAGS, add_flags, deprecations, join_values, spell_out_booleans
 from runner.config.settings import encoder, read_settings
 from runner.config.watchesfile import load_watches
@@ -98,6 +99,7 @@ def _call(
         "rbac": _rbac,
         "generate": _generate,
         "dev": _dev,
+        **dict.fromkeys(COMMANDS, _annotate),
     }
     match parsed.command:
         case command if command in with_flags:
@@ -128,6 +130,7 @@ def _parser(command: str) -> tuple[argparse.ArgumentParser, _Commands[argparse.A
         commands.add_parser("run-once", help="reconcile one custom resource from here, and show it")
     _add_validate(commands)
     _add_rbac(commands)
+    add_commands(commands)
     _add_generate(commands)
     if command in ("dev", "help", "completion"):
         from runner.dev.cli import add_parser  # noqa: PLC0415  (run must not pay for importing it)
@@ -244,6 +247,10 @@ def _rbac(parsed: argparse.Namespace) -> int:
     from runner.validate.clusterrole import main as rbac_main  # noqa: PLC0415  (run must not pay for importing it)
 
     return rbac_main(parsed, os.environ)
+
+
+def _annotate(parsed: argparse.Namespace) -> int:
+    return annotate(parsed, os.environ)
 
 
 def _generate(parsed: argparse.Namespace) -> int:

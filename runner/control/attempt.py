@@ -12,10 +12,11 @@ from typing import Any
 import structlog
 
 from runner.config.watches import Content, Watch
-from runner.control import status
+from runner.control import pause, status
 from runner.control.message import LONGEST_REFUSAL, failure_message, with_refusal
-from runner.control.plan import Perform
+from runner.control.plan import Paused, Perform
 from runner.control.publish import FAILED, INVALID, UNMAPPED, Announcer, Decide, Writer
+from runner.control.reasons import Previous
 from runner.control.request import Request, Trigger
 from runner.control.status import Fields, Moment, mapped, without
 from runner.control.timers import Handle
@@ -135,7 +136,8 @@ class Attempt:
     """One reconcile under way. `generation` is the one it acts on, whatever the object's is by its end.
 
     `body` is the object as it was read last before the run; `failure` says why it failed, if it did; `go_messages`
-    asks for the Go operator's texts.
+    asks for the Go operator's texts. A run is the `number`th of its generation; `previous` is how the one before
+    ended.
     """
 
     request: Request
@@ -149,6 +151,8 @@ class Attempt:
     outcome: Outcome | None = None
     under_way: UnderWay | None = None
     failure: str = ""
+    number: int = 0
+    previous: Previous = Previous.UNKNOWN
 
     @property
     def key(self) -> ObjectKey:
@@ -206,6 +210,14 @@ class Closing:
         moment = attempt.moment
         await self._accepted(attempt, body, lambda current: status.refused(current, moment, message))
         return self._failing(attempt, body, message, reason)
+
+    async def pause(self, attempt: Attempt, body: Json, step: Paused) -> Result:
+        """Nothing is run, and nothing is said but that."""
+        if step.pause.problem:
+            self._announcer.warned(attempt.key, _uid(body), (step.pause.problem,))
+        moment = attempt.moment
+        await self._accepted(attempt, body, lambda current: pause.paused(current, moment, step.pause))
+        return Result(Verdict.SKIPPED, step.after, Trigger.ANNOTATED, attempt.generation)
 
     async def too_deep(self, attempt: Attempt, error: NestedError) -> Result:
         """Nothing was run, because the object cannot be read as a whole."""

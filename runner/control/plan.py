@@ -10,11 +10,11 @@ from datetime import datetime
 from runner.config.golang import parse_duration
 from runner.config.settings import Settings
 from runner.config.watches import Content, Engine, Watch
+from runner.control.pause import PAUSED, PREFIX, Pause, pause_of, paused_since, shortened
 from runner.control.request import Trigger
 from runner.control.status import RUNNING, SUCCESSFUL, conditions_of, find, status_of
 from runner.objects import Body, GroupVersionKind, generation_of, texts
 
-PREFIX = "ansible.sdk.operatorframework.io/"
 PERIOD = PREFIX + "reconcile-period"
 ARTIFACTS = PREFIX + "max-runner-artifacts"
 VERBOSITY = PREFIX + "verbosity"
@@ -22,10 +22,9 @@ VERBOSITY = PREFIX + "verbosity"
 MOST_VERBOSE = 7
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _DIGITS = 1000  # int() refuses very long ones; so many are out of every bound already
-_SHOWN = 64
 
 
-_BACKLOG = frozenset({Trigger.BACKLOG})
+_START = frozenset({Trigger.START})
 _CHANGE = frozenset({Trigger.CHANGED, Trigger.PERIOD})
 """A change, and the period that any object waits for meanwhile."""
 _SPREAD = 0.1
@@ -79,6 +78,11 @@ class Annotations:
             self._warn(VERBOSITY, f"is not in 0 to {MOST_VERBOSE}; using {used}")
         return used
 
+    def paused(self, now: datetime) -> Paused | None:
+        pause = pause_of(self._texts[PAUSED], now) if PAUSED in self._texts else None
+        left = (pause.until - now).total_seconds() if pause and pause.until else None
+        return Paused(pause, left) if pause else None
+
     def has_integer(self, name: str) -> bool:
         return _INTEGER.fullmatch(self._texts.get(name, "")) is not None
 
@@ -91,9 +95,7 @@ class Annotations:
         return int(self._texts[name][:_DIGITS])
 
     def _warn(self, name: str, problem: str) -> None:
-        text = self._texts[name]
-        shown = repr(text) if len(text) <= _SHOWN else repr(text[:_SHOWN]) + "..."
-        self.warnings.append(f"annotation {name}: {shown} {problem}")
+        self.warnings.append(f"annotation {name}: {shortened(self._texts[name])} {problem}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +185,15 @@ class Perform:
         return self.finalizer is not None
 
 
-Plan = Skip | Refuse | AddFinalizer | Perform
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """Do nothing but say so, and look again after so many seconds if any are given."""
+
+    pause: Pause
+    after: float | None = None
+
+
+Plan = Skip | Refuse | AddFinalizer | Perform | Paused
 
 
 def plan(body: Body, watch: Watch, defaults: Defaults, occasion: Occasion) -> Plan:
@@ -191,10 +201,13 @@ def plan(body: Body, watch: Watch, defaults: Defaults, occasion: Occasion) -> Pl
     meta = body.get("metadata") or {}
     annotations = Annotations(meta, defaults.bounds)
     ours = watch.finalizer is not None and watch.finalizer.name in (meta.get("finalizers") or ())
+    paused = annotations.paused(occasion.now)
     if meta.get("deletionTimestamp"):
-        return _finalize(annotations, watch, defaults) if ours else Skip("terminated")
+        return paused or _finalize(annotations, watch, defaults) if ours else Skip("terminated")
     if not watch.selector.matches(texts(meta.get("labels"))):
         return Skip("not selected")
+    if paused is not None:
+        return paused
     try:
         period = annotations.period(watch.reconcile_period or defaults.reconcile_period)
     except ValueError as error:
@@ -228,13 +241,13 @@ def _rest(body: Body, period: float | None, defaults: Defaults, occasion: Occasi
 
     That is where only a start of the operator asks for it, or a change that the run before has found already.
     """
-    at_start = not defaults.reconcile_at_start and occasion.triggers == _BACKLOG
+    at_start = not defaults.reconcile_at_start and occasion.triggers == _START
     found_before = Trigger.CHANGED in occasion.triggers and occasion.triggers <= _CHANGE
     if not (at_start or found_before):
         return None
     reason = "reconciled before the start" if at_start else "this change was reconciled with the one before"
     completed = _completed(body)
-    if completed is None:
+    if completed is None or paused_since(body):
         return None
     if period is None:
         return Skip(reason)

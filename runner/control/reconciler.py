@@ -7,17 +7,18 @@ import secrets
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
-from typing import assert_never
+from datetime import UTC, datetime, timedelta
+from typing import Any, assert_never
 
 import structlog
 
 from runner.config.watches import Watch
 from runner.control import status
 from runner.control.attempt import Attempt, Closing, Listeners, Result, Stopwatch, UnderWay, Verdict
-from runner.control.plan import AddFinalizer, Defaults, Occasion, Perform, Plan, Refuse, Skip, plan
+from runner.control.plan import AddFinalizer, Defaults, Occasion, Paused, Perform, Plan, Refuse, Skip, plan
 from runner.control.progress import EVERY, Progress
 from runner.control.publish import INVALID, UNUSABLE, Announcer, Writer
+from runner.control.reasons import Tries, described, previous
 from runner.control.related import RelatedObjects
 from runner.control.request import Request
 from runner.errors import (
@@ -84,6 +85,7 @@ class Reconciler:
         self._writer = Writer(objects, clock.sleep)
         self._announcer = Announcer(recorder)
         self._closing = Closing(objects, self._writer, self._announcer)
+        self._tries = Tries()
         self._progress = Progress(objects, self._writer, clock, progress_every)
         self._progress_every = progress_every
         self._runs: dict[ObjectKey, UnderWay] = {}
@@ -124,6 +126,7 @@ class Reconciler:
             if self.related is not None:
                 self.related.forget(attempt.key)
             self._announcer.forget(attempt.key)
+            self._tries.forget(attempt.key)
             await self._forget_files(attempt.key)
             return Result(Verdict.GONE)
 
@@ -139,7 +142,7 @@ class Reconciler:
         except NestedError as error:
             attempt.generation = generation_of(error.body)
             step = self._plan(attempt, error.body)
-            if isinstance(step, Skip):
+            if isinstance(step, Skip | Paused):
                 return Result(Verdict.SKIPPED, step.after)
             return await self._closing.too_deep(attempt, error)
         except ApiError as error:
@@ -154,6 +157,8 @@ class Reconciler:
                 return Result(Verdict.SKIPPED, step.after)
             case Refuse():
                 return await self._closing.refuse(attempt, body, step.message, INVALID)
+            case Paused():
+                return await self._closing.pause(attempt, body, step)
             case Perform():
                 return await self._perform(attempt, body, step)
             case AddFinalizer():
@@ -183,6 +188,7 @@ class Reconciler:
             step = self._plan(attempt, body)
         attempt.stopwatch.lap("prepare")
         if isinstance(step, Perform):
+            attempt.previous = previous(body)
             body = await self._say_running(attempt, body)
             attempt.stopwatch.lap("status")
         return body, step
@@ -207,6 +213,7 @@ class Reconciler:
             raise
 
     async def _perform(self, attempt: Attempt, body: Json, step: Perform) -> Result:
+        attempt.number, attempt.previous = self._tries.begin(attempt.key, attempt.generation, attempt.previous)
         try:
             outcome = await self._run(attempt, body, step)
         except RunError as error:
@@ -231,10 +238,13 @@ class Reconciler:
 
     async def _run(self, attempt: Attempt, body: Json, step: Perform) -> Outcome:
         key, uid = attempt.key, str(body["metadata"].get("uid", ""))
-        variables = extra_vars(body, attempt.watch, finalizing=step.finalizing)
+        why = self._why(attempt)
+        variables = extra_vars(body, attempt.watch, finalizing=step.finalizing, run=why)
         self._announcer.warned(key, uid, step.warnings + variables.warnings)
+        self._announcer.caused(key, uid, attempt.request.reasons)
         with self._grant(Owner(key.gvk, key.namespace, key.name, uid)) as grant:
-            attempt.run = self._make_run(attempt, uid, step, variables, grant.kubeconfig)
+            run = self._make_run(attempt, uid, step, variables, grant.kubeconfig)
+            attempt.run = replace(run, why=why)
             self._listeners.started(attempt)
             attempt.stopwatch.lap("prepare")
             with self._under_way(attempt, body, step) as under_way:
@@ -259,12 +269,19 @@ class Reconciler:
             run.ended()
             del self._runs[attempt.key]
 
+    def _why(self, attempt: Attempt) -> dict[str, Any]:
+        """What a run is told of itself."""
+        due = self._now() - timedelta(seconds=attempt.request.waited)
+        reasons = described(attempt.request.reasons, due)
+        return {"reasons": reasons, "attempt": attempt.number, "previous": attempt.previous}
+
     def _make_run(self, attempt: Attempt, uid: str, step: Perform, variables: ExtraVars, kubeconfig: str) -> Run:
         defaults = self._defaults(attempt.key.gvk)
         return Run(
             ident=str(secrets.randbits(63)),
             key=attempt.key,
             uid=uid,
+            generation=attempt.generation,
             content=step.content,
             extra_vars=variables.values,
             kubeconfig=kubeconfig,
@@ -288,6 +305,8 @@ class Reconciler:
             log.exception("the final status could not be written", key=str(attempt.key))
 
     def _report(self, attempt: Attempt, result: Result) -> None:
+        if attempt.number and result.verdict is not Verdict.GONE:
+            self._tries.ended(attempt.key, attempt.generation, attempt.number, result.verdict)
         try:
             self._listeners.finished(attempt, result)
         except Exception:
