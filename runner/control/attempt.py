@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,12 +15,12 @@ import structlog
 from runner.config.watches import Content, Watch
 from runner.control import pause, status
 from runner.control.message import LONGEST_REFUSAL, failure_message, with_refusal
-from runner.control.plan import Paused, Perform
+from runner.control.plan import Defaults, Paused, Perform
 from runner.control.publish import FAILED, INVALID, UNMAPPED, Announcer, Decide, Writer
 from runner.control.reasons import Previous
 from runner.control.request import Request, Trigger
 from runner.control.status import Fields, Moment, mapped, without
-from runner.control.timers import Handle
+from runner.control.timers import Handle, Stopwatch
 from runner.errors import ApiError, NestedError, NotFoundError
 from runner.execute.run import Ending, Event, Outcome, Run, Sink
 from runner.kube.discovery import ObjectsApi
@@ -54,40 +55,6 @@ class Result:
     trigger: Trigger = Trigger.PERIOD
     generation: int = 0
     transient: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Stages:
-    """Where the time of a reconcile went, in seconds. `waited` is the time in the queue once due."""
-
-    waited: float = 0.0
-    get: float = 0.0
-    prepare: float = 0.0
-    ansible: float = 0.0
-    status: float = 0.0
-
-    @property
-    def seconds(self) -> float:
-        """How long the reconcile took, once it was its turn."""
-        return self.get + self.prepare + self.ansible + self.status
-
-
-class Stopwatch:
-    """Adds the time since the last lap to the stage that just ended."""
-
-    def __init__(self, seconds: Callable[[], float], waited: float) -> None:
-        self._seconds = seconds
-        self._last = seconds()
-        self._stages = {"waited": waited}
-
-    def lap(self, stage: str) -> None:
-        now = self._seconds()
-        self._stages[stage] = self._stages.get(stage, 0.0) + now - self._last
-        self._last = now
-
-    def stages(self) -> Stages:
-        """Where the time went so far."""
-        return Stages(**self._stages)
 
 
 @dataclass(slots=True)
@@ -166,6 +133,29 @@ class Attempt:
     @property
     def moment(self) -> Moment:
         return Moment(self.now(), self.generation)
+
+
+def make_run(
+    attempt: Attempt, uid: str, step: Perform, variables: Mapping[str, Any], kubeconfig: str, defaults: Defaults
+) -> Run:
+    """The run that a step asks for."""
+    return Run(
+        ident=str(secrets.randbits(63)),
+        key=attempt.key,
+        uid=uid,
+        generation=attempt.generation,
+        content=step.content,
+        extra_vars=variables,
+        kubeconfig=kubeconfig,
+        verbosity=step.verbosity,
+        max_artifacts=step.max_artifacts,
+        deadline=defaults.deadline,
+        gather_facts=defaults.gather_facts,
+        ansible_args=defaults.ansible_args,
+        rescued_tasks_fail=attempt.watch.rescued_tasks_fail,
+        console_verbosity=step.console_verbosity,
+        engine=attempt.watch.engine or defaults.engine,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -14,13 +13,14 @@ import structlog
 
 from runner.config.watches import Watch
 from runner.control import status
-from runner.control.attempt import Attempt, Closing, Listeners, Result, Stopwatch, UnderWay, Verdict
+from runner.control.attempt import Attempt, Closing, Listeners, Result, UnderWay, Verdict, make_run
 from runner.control.plan import AddFinalizer, Defaults, Occasion, Paused, Perform, Plan, Refuse, Skip, plan
 from runner.control.progress import EVERY, Progress
 from runner.control.publish import INVALID, UNUSABLE, Announcer, Writer
 from runner.control.reasons import Tries, described, previous
 from runner.control.related import RelatedObjects
 from runner.control.request import Request
+from runner.control.timers import Stopwatch
 from runner.errors import (
     ApiError,
     ConflictError,
@@ -34,8 +34,8 @@ from runner.errors import (
     StaleError,
 )
 from runner.execute.executor import Executor
-from runner.execute.run import Ending, Outcome, Run
-from runner.execute.variables import ExtraVars, extra_vars
+from runner.execute.run import Ending, Outcome
+from runner.execute.variables import extra_vars
 from runner.kube.clock import REAL, Clock
 from runner.kube.discovery import ObjectsApi
 from runner.kube.recorder import Recorder
@@ -243,7 +243,7 @@ class Reconciler:
         self._announcer.warned(key, uid, step.warnings + variables.warnings)
         self._announcer.caused(key, uid, attempt.request.reasons)
         with self._grant(Owner(key.gvk, key.namespace, key.name, uid)) as grant:
-            run = self._make_run(attempt, uid, step, variables, grant.kubeconfig)
+            run = make_run(attempt, uid, step, variables.values, grant.kubeconfig, self._defaults(key.gvk))
             attempt.run = replace(run, why=why)
             self._listeners.started(attempt)
             attempt.stopwatch.lap("prepare")
@@ -274,26 +274,6 @@ class Reconciler:
         due = self._now() - timedelta(seconds=attempt.request.waited)
         reasons = described(attempt.request.reasons, due)
         return {"reasons": reasons, "attempt": attempt.number, "previous": attempt.previous}
-
-    def _make_run(self, attempt: Attempt, uid: str, step: Perform, variables: ExtraVars, kubeconfig: str) -> Run:
-        defaults = self._defaults(attempt.key.gvk)
-        return Run(
-            ident=str(secrets.randbits(63)),
-            key=attempt.key,
-            uid=uid,
-            generation=attempt.generation,
-            content=step.content,
-            extra_vars=variables.values,
-            kubeconfig=kubeconfig,
-            verbosity=step.verbosity,
-            max_artifacts=step.max_artifacts,
-            deadline=defaults.deadline,
-            gather_facts=defaults.gather_facts,
-            ansible_args=defaults.ansible_args,
-            rescued_tasks_fail=attempt.watch.rescued_tasks_fail,
-            console_verbosity=step.console_verbosity,
-            engine=attempt.watch.engine or defaults.engine,
-        )
 
     async def _last_words(self, attempt: Attempt, words: Awaitable[Result]) -> None:
         try:

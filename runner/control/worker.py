@@ -10,12 +10,12 @@ from pathlib import Path
 
 import structlog
 
-from runner.control.attempt import Attempt, Result, Stages, Verdict
+from runner.control.attempt import Attempt, Result, Verdict
 from runner.control.narrator import Narrator
 from runner.control.queue import WorkQueue
 from runner.control.reasons import told_all
 from runner.control.request import Request
-from runner.control.timers import LONGEST
+from runner.control.timers import LONGEST, Stages
 from runner.execute.run import Run, result_of
 from runner.kube.listwatch import Change
 from runner.metrics import Metrics

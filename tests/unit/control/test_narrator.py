@@ -10,9 +10,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from runner.config.watches import Content, Watch
-from runner.control.attempt import Attempt, Result, Stages, Stopwatch, Verdict
+from runner.control.attempt import Attempt, Result, Verdict
 from runner.control.narrator import HELD, Narrator, cause, duration, ordinal, reason, task_line
 from runner.control.request import Request, Trigger
+from runner.control.timers import Stages, Stopwatch
 from runner.execute.run import Ending, Event, Outcome, Run, Stats
 from runner.objects import GroupVersionKind, ObjectKey
 

@@ -14,11 +14,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from runner.config.watches import Content, Finalizer, Requirement, Selector, Watch
-from runner.control.attempt import Attempt, Listeners, Result, Stages, Verdict
+from runner.control.attempt import Attempt, Listeners, Result, Verdict
 from runner.control.pause import PAUSED
 from runner.control.plan import PERIOD, VERBOSITY, Defaults, Perform
 from runner.control.reconciler import Reconciler
 from runner.control.request import Reason, Reasons, Request, Trigger
+from runner.control.timers import Stages
 from runner.errors import (
     ApiError,
     ForbiddenError,

@@ -10,8 +10,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from runner.config.watches import Content, Watch
-from runner.control.attempt import Attempt, Result, Stages, Stopwatch, Verdict
+from runner.control.attempt import Attempt, Result, Verdict
 from runner.control.request import Reason, Reasons, Request, Trigger
+from runner.control.timers import Stages, Stopwatch
 from runner.control.worker import Report
 from runner.execute.run import Ending, Outcome, Run, Stats
 from runner.kube.listwatch import Change, What
