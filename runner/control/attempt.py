@@ -166,7 +166,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Listeners:
-    """Told of reconciles that ended (no outcome where nothing was run), of runs that begin, and of their events."""
+    """Told of reconciles that ended (no outcome where nothing was run), of runs that begin, and their events."""
 
     finished: Callable[[Attempt, Result], None]
     started: Callable[[Attempt], None] = lambda _attempt: None
