@@ -43,8 +43,10 @@ _FAILURES = {"runner_on_failed": "failed", "runner_on_unreachable": "unreachable
 
 
 def reason(triggers: Iterable[Trigger]) -> str:
-    """Why a run starts, the most urgent reason first."""
-    return " and ".join(_REASONS[trigger] for trigger in sorted(triggers, key=lambda one: (one.priority, one)))
+    """Why a run starts, the most urgent reason first; none that would have come later by itself, beside others."""
+    asked = set(triggers)
+    shown = sorted(asked - _AGAIN or asked, key=lambda one: (one.priority, one))
+    return " and ".join(_REASONS[trigger] for trigger in shown)
 
 
 def duration(seconds: float) -> str:

@@ -231,7 +231,11 @@ def test_the_place_is_said_where_the_message_does_not(message: str, task: str, t
 
 
 def test_the_most_urgent_reason_is_said_first() -> None:
-    assert reason({Trigger.PERIOD, Trigger.CHANGED}) == "its spec changed and its period is over"
+    assert reason({Trigger.DEPENDENT, Trigger.CHANGED}) == "its spec changed and a dependent changed"
+
+
+def test_a_period_that_was_waited_for_is_no_reason_beside_a_change() -> None:
+    assert reason({Trigger.PERIOD, Trigger.CHANGED}) == "its spec changed"
 
 
 def test_every_trigger_is_a_reason() -> None:
