@@ -40,6 +40,8 @@ NAVIGATION = {
         "how-to/secrets",
         "how-to/debug-a-failing-run",
         "how-to/read-the-log",
+        "how-to/why-did-it-run",
+        "how-to/pause-and-reconcile",
         "how-to/least-privilege",
         "how-to/rehearse-rbac",
         "how-to/alerts",

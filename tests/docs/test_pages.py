@@ -107,7 +107,7 @@ def follow(page: Page, directory: Path, variables: dict[str, str], patience: flo
     terminals = {"first": Terminal(directory, variables, patience)}
     steps = [step for step in page.steps if not isinstance(step, Untested)]
     try:
-        for step, following in zip(steps, [*steps[1:], None], strict=True):
+        for step, following in zip(steps, [*steps[1:], None], strict=False):
             if isinstance(step, File):
                 write(step, terminals["first"].directory)
                 continue
