@@ -272,7 +272,8 @@ def test_data_that_was_kept_outlives_a_start_that_fails_and_a_change_of_ports(tm
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_start_that_is_told_to_end_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
     plane = ControlPlane(tmp_path / "new" / "plane")
-    command = [sys.executable, "-m", "runner", "dev", "up", "--dir", str(plane.layout.directory)]
+    heeding = ["env", "--default-signal=INT"]  # a shell has its background processes ignore it
+    command = [*heeding, sys.executable, "-m", "runner", "dev", "up", "--dir", str(plane.layout.directory)]
     starting = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     wait_for("the first two to run", lambda: len(running(plane)) == 2, seconds=DEADLINE, every=0.01)
     begun = running(plane)
