@@ -111,6 +111,8 @@ def of_dependent(
         return ()
     metas = [meta for meta in (change.old, change.new) if meta is not None]
     keys = {key: None for kind in owner_watches for meta in metas for key in owners(meta, kind)}
+    if not keys:  # most objects of a watched kind are nobody's dependents here
+        return ()
     reason = reason_of(change, Trigger.DEPENDENT, now or datetime.now(UTC))
     return tuple(Enqueue(key, Trigger.DEPENDENT, reason) for key in keys)
 
