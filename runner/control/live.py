@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import lru_cache
 
 import structlog
@@ -19,6 +20,7 @@ from runner.config.expressions import only_children
 from runner.config.watches import Watch
 from runner.control import status
 from runner.control.changes import OwnerWatch, owners
+from runner.control.pause import PAUSED, pause_of
 from runner.control.publish import Writer
 from runner.control.status import Fields
 from runner.errors import KubeError, NotFoundError, OperatorError
@@ -26,7 +28,7 @@ from runner.execute.run import Ending, Outcome
 from runner.kube.clock import REAL, Backoff, Clock
 from runner.kube.discovery import ObjectsApi
 from runner.kube.listwatch import Change
-from runner.objects import Body, GroupVersionKind, Json, ObjectKey
+from runner.objects import Body, GroupVersionKind, Json, ObjectKey, texts
 
 AT_ONCE = 8
 """Custom resources whose children are read at a time."""
@@ -147,11 +149,16 @@ class LiveStatus:
         if self._written.get(owner) == fields or self._children.get(owner) != known:
             return
         body = await self._get(owner)
-        if body is not None:
+        if body is not None and not self._is_paused(body):
             await self._writer.status(
                 owner, watch, body, lambda current: status.merged(status.status_of(current), fields)
             )
             self._written[owner] = fields
+
+    def _is_paused(self, body: Body) -> bool:
+        """Nothing is written then; the run that follows brings the status up to date."""
+        annotation = texts(body["metadata"].get("annotations")).get(PAUSED)
+        return pause_of(annotation, datetime.fromtimestamp(self._clock.wall(), UTC)) is not None
 
     async def _unless_stale(self, child: Body) -> Body | None:
         meta = child["metadata"]

@@ -12,6 +12,7 @@ import pytest
 from runner.config.watches import Content, Watch
 from runner.control.changes import OwnerWatch
 from runner.control.live import LiveStatus, live
+from runner.control.pause import PAUSED
 from runner.errors import UnreachableError
 from runner.kube.clock import Clock
 from runner.kube.listwatch import Change, What
@@ -166,6 +167,14 @@ async def test_a_child_that_went_while_the_run_lasted_is_none(scene: Scene) -> N
     scene.live.look(Change(What.GONE, DEPLOYMENT, parse_meta(seen), None), OWNER_WATCH)
     del scene.objects.stored[CHILD]
     assert await scene.live.current(OWNER, (seen,)) == ()
+
+
+async def test_a_paused_custom_resource_is_not_written(scene: Scene) -> None:
+    scene.objects.stored[OWNER]["metadata"]["annotations"] = {PAUSED: "true"}
+    await scene.run_ended()
+    scene.ready(2)
+    await scene.rested()
+    assert scene.status == {}
 
 
 async def test_a_custom_resource_that_is_gone_is_let_go(scene: Scene) -> None:
