@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The `ansible-operator` command; returns its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     as_json = False
-    if words[:1] in (["run"], ["run-once"]):
+    if words[:1] in (["run"], ["run-once"], ["preview"]):
         words = join_values(spell_out_booleans(words))
     if words[:1] == ["run"]:
         as_json = encoder(words, terminal=sys.stderr.isatty()) == "json"
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _parse_and_call(words, own_process=arguments is None)
     except OperatorError as error:
         _complain(error, as_json=as_json)
-        return 1
+        return 2 if words[:1] == ["preview"] else 1  # where 1 says that something would change
     except KeyboardInterrupt:
         return 130
 
@@ -94,6 +94,7 @@ def _call(
     with_flags = {
         "run": _run,
         "run-once": _run_once,
+        "preview": _preview,
         "validate": _validate,
         "rbac": _rbac,
         "generate": _generate,
@@ -126,6 +127,12 @@ def _parser(command: str) -> tuple[argparse.ArgumentParser, _Commands[argparse.A
         add_once(commands)
     else:
         commands.add_parser("run-once", help="reconcile one custom resource from here, and show it")
+    if command in ("preview", "help", "completion"):
+        from runner.preview import add_parser as add_preview  # noqa: PLC0415  (the same)
+
+        add_preview(commands)
+    else:
+        commands.add_parser("preview", help="show what applying a custom resource would change in the cluster")
     _add_validate(commands)
     _add_rbac(commands)
     _add_generate(commands)
@@ -232,6 +239,12 @@ def _run_once(parsed: argparse.Namespace) -> int:
     from runner.once import main as once_main  # noqa: PLC0415  (help and version must not pay for importing it)
 
     return once_main(parsed, os.environ)
+
+
+def _preview(parsed: argparse.Namespace) -> int:
+    from runner.preview import main as preview_main  # noqa: PLC0415  (help and version must not pay for importing it)
+
+    return preview_main(parsed, os.environ)
 
 
 def _validate(parsed: argparse.Namespace) -> int:

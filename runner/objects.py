@@ -20,6 +20,9 @@ PRIMARY = "operator-sdk/primary-resource"
 PRIMARY_TYPE = "operator-sdk/primary-resource-type"
 """Annotations that name the owner where no owner reference can: `namespace/name` and `Kind.group`."""
 
+MODE = "ansible.sdk.operatorframework.io/mode"
+"""The annotation that asks for check runs in place of real ones."""
+
 LONGEST_NAME = 253
 """Bytes of an object's name."""
 

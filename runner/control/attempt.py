@@ -38,6 +38,7 @@ class Verdict(StrEnum):
     SKIPPED = "skipped"
     GONE = "gone"
     CANCELLED = "cancelled"
+    CHECKED = "checked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +167,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Listeners:
-    """Told of reconciles that ended (no outcome where nothing was run), of runs that begin, and of their events."""
+    """Told of reconciles that ended (no outcome where nothing was run), of runs that begin, and their events."""
 
     finished: Callable[[Attempt, Result], None]
     started: Callable[[Attempt], None] = lambda _attempt: None
@@ -257,7 +258,7 @@ class Closing:
             return Result(Verdict.SUCCEEDED, generation=attempt.generation)
         if current["metadata"].get("deletionTimestamp"):
             return Result(Verdict.SUCCEEDED, 0.0, Trigger.DELETING, attempt.generation)
-        return Result(Verdict.SUCCEEDED, step.period, Trigger.PERIOD, attempt.generation)
+        return Result(Verdict.SUCCEEDED, step.period, step.trigger, attempt.generation)
 
     def _failing(self, attempt: Attempt, body: Json, message: str, reason: str) -> Result:
         attempt.failure = message

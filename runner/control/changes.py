@@ -11,11 +11,13 @@ from dataclasses import dataclass, replace
 from runner.config.watches import Watch
 from runner.control.request import Trigger
 from runner.kube.listwatch import Change
-from runner.objects import PRIMARY, PRIMARY_TYPE, GroupVersionKind, ObjectKey, ObjectMeta, is_name
+from runner.objects import MODE, PRIMARY, PRIMARY_TYPE, GroupVersionKind, ObjectKey, ObjectMeta, is_name
 
 OwnWrite = Callable[[str, str], bool]
 """(uid, resourceVersion): did a run write this version of the object? An empty version asks for a deletion."""
 
+STEERING = (MODE,)
+"""Annotations that take effect at once, whatever `watchAnnotationsChanges` says."""
 _BOOKKEEPING = (
     "deployment.kubernetes.io/",
     "endpoints.kubernetes.io/",
@@ -71,9 +73,15 @@ def _edit_trigger(old: ObjectMeta, new: ObjectMeta, watch: Watch) -> Trigger | N
         return Trigger.SELECTED
     if _spec_changed(old, new):
         return Trigger.CHANGED
-    if watch.watch_annotations and old.annotations != new.annotations:
+    if old.annotations != new.annotations and (watch.watch_annotations or _steered(old, new)):
         return Trigger.ANNOTATED
     return None
+
+
+def _steered(old: ObjectMeta, new: ObjectMeta) -> bool:
+    """Whether an annotation was set, changed or removed that says what is to be done at once."""
+    before, after = dict(old.annotations), dict(new.annotations)
+    return any(before.get(name) != after.get(name) for name in STEERING)
 
 
 def _deleting_trigger(old: ObjectMeta | None, new: ObjectMeta, watch: Watch) -> Trigger | None:
@@ -81,7 +89,7 @@ def _deleting_trigger(old: ObjectMeta | None, new: ObjectMeta, watch: Watch) -> 
     if watch.finalizer is None or watch.finalizer.name not in new.finalizers:
         return None
     known = old is not None and old.uid == new.uid and old.deletion is not None
-    if known and old is not None and not _spec_changed(old, new):
+    if known and old is not None and not (_spec_changed(old, new) or _steered(old, new)):
         return None
     return Trigger.DELETING
 

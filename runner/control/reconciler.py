@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,9 +15,10 @@ import structlog
 from runner.config.watches import Watch
 from runner.control import status
 from runner.control.attempt import Attempt, Closing, Listeners, Result, Stopwatch, UnderWay, Verdict
+from runner.control.check import Checking, checking, unless_drift
 from runner.control.plan import AddFinalizer, Defaults, Occasion, Perform, Plan, Refuse, Skip, plan
 from runner.control.progress import EVERY, Progress
-from runner.control.publish import INVALID, UNUSABLE, Announcer, Writer
+from runner.control.publish import INVALID, UNUSABLE, Announcer, Writer, last_words
 from runner.control.related import RelatedObjects
 from runner.control.request import Request
 from runner.errors import (
@@ -25,7 +26,6 @@ from runner.errors import (
     ConflictError,
     KindAbsentError,
     KubeError,
-    LeadershipLostError,
     NestedError,
     NotFoundError,
     OperatorError,
@@ -43,9 +43,6 @@ from runner.serve.grants import Grant
 
 TRIES = 5
 """How often a reconcile begins anew because somebody else wrote first."""
-
-LAST_WORDS = 5.0
-"""Seconds that a cancelled reconcile gets to write its final status."""
 
 log = structlog.get_logger(__name__)
 
@@ -83,6 +80,7 @@ class Reconciler:
         self._clock = clock
         self._writer = Writer(objects, clock.sleep)
         self._announcer = Announcer(recorder)
+        self._checking = Checking(self._writer, self._run)
         self._closing = Closing(objects, self._writer, self._announcer)
         self._progress = Progress(objects, self._writer, clock, progress_every)
         self._progress_every = progress_every
@@ -112,6 +110,7 @@ class Reconciler:
             log.exception("reconcile failed unexpectedly", key=str(request.key))
             attempt.failure = f"{type(error).__name__}: {error}"
             result = Result(Verdict.FAILED, generation=attempt.generation)
+        result = unless_drift(attempt, result) if result.verdict is Verdict.FAILED else result
         self._report(attempt, result)
         return result
 
@@ -139,8 +138,8 @@ class Reconciler:
         except NestedError as error:
             attempt.generation = generation_of(error.body)
             step = self._plan(attempt, error.body)
-            if isinstance(step, Skip):
-                return Result(Verdict.SKIPPED, step.after)
+            if isinstance(step, Skip) or (isinstance(step, Perform) and step.check):
+                return _nothing(step)
             return await self._closing.too_deep(attempt, error)
         except ApiError as error:
             if error.transient or isinstance(error, NotFoundError) or attempt.body is None:
@@ -151,9 +150,11 @@ class Reconciler:
         body, step = await self._begin(attempt)
         match step:
             case Skip():
-                return Result(Verdict.SKIPPED, step.after)
+                return _nothing(step)
             case Refuse():
                 return await self._closing.refuse(attempt, body, step.message, INVALID)
+            case Perform(check=True):
+                return await self._checking.check(attempt, body, step)
             case Perform():
                 return await self._perform(attempt, body, step)
             case AddFinalizer():
@@ -182,7 +183,7 @@ class Reconciler:
             body = await self._writer.add_finalizer(attempt.key, body, step.name)
             step = self._plan(attempt, body)
         attempt.stopwatch.lap("prepare")
-        if isinstance(step, Perform):
+        if isinstance(step, Perform) and not step.check:
             body = await self._say_running(attempt, body)
             attempt.stopwatch.lap("status")
         return body, step
@@ -203,7 +204,7 @@ class Reconciler:
                 attempt.key, attempt.watch, body, lambda current: status.running(current, moment)
             )
         except asyncio.CancelledError:
-            await self._last_words(attempt, self._closing.interrupt(attempt))
+            await last_words(attempt.key, self._closing.interrupt(attempt))
             raise
 
     async def _perform(self, attempt: Attempt, body: Json, step: Perform) -> Result:
@@ -213,7 +214,7 @@ class Reconciler:
             return await self._closing.refuse(attempt, body, f"Unable to run reconciliation: {error}")
         except asyncio.CancelledError:
             attempt.outcome = Outcome(Ending.CANCELLED, -1, None)
-            await self._last_words(attempt, self._closing.interrupt(attempt))
+            await last_words(attempt.key, self._closing.interrupt(attempt))
             raise
         finally:
             attempt.stopwatch.lap("ansible")
@@ -222,7 +223,7 @@ class Reconciler:
         try:
             return await self._closing.finish(attempt, outcome, body, step)
         except asyncio.CancelledError:
-            await self._last_words(attempt, self._closing.finish(attempt, outcome, body, step))
+            await last_words(attempt.key, self._closing.finish(attempt, outcome, body, step))
             raise
         finally:
             attempt.stopwatch.lap("status")
@@ -234,11 +235,16 @@ class Reconciler:
         variables = extra_vars(body, attempt.watch, finalizing=step.finalizing)
         self._announcer.warned(key, uid, step.warnings + variables.warnings)
         with self._grant(Owner(key.gvk, key.namespace, key.name, uid)) as grant:
+            if step.check:
+                grant.only_dry_runs()
             attempt.run = self._make_run(attempt, uid, step, variables, grant.kubeconfig)
-            self._listeners.started(attempt)
+            if not step.check:
+                self._listeners.started(attempt)
             attempt.stopwatch.lap("prepare")
             with self._under_way(attempt, body, step) as under_way:
                 outcome = await self._executor.run(attempt.run, under_way.note)
+            if step.check:  # what it has seen is no news of the object's dependents
+                return replace(outcome, differences=grant.differences, uncompared=grant.unread)
             children: tuple[Body, ...] = grant.children
             if self.related is not None and children:
                 children = await self.related.seen(key, attempt.watch, children)
@@ -272,23 +278,19 @@ class Reconciler:
             max_artifacts=step.max_artifacts,
             deadline=defaults.deadline,
             gather_facts=defaults.gather_facts,
-            ansible_args=defaults.ansible_args,
+            ansible_args=checking(defaults.ansible_args) if step.check else defaults.ansible_args,
             rescued_tasks_fail=attempt.watch.rescued_tasks_fail,
             console_verbosity=step.console_verbosity,
             engine=attempt.watch.engine or defaults.engine,
         )
-
-    async def _last_words(self, attempt: Attempt, words: Awaitable[Result]) -> None:
-        try:
-            async with asyncio.timeout(LAST_WORDS):
-                await words
-        except (NotFoundError, KindAbsentError, LeadershipLostError):
-            return  # nobody is left to read them, or it is for another leader to say
-        except Exception:
-            log.exception("the final status could not be written", key=str(attempt.key))
 
     def _report(self, attempt: Attempt, result: Result) -> None:
         try:
             self._listeners.finished(attempt, result)
         except Exception:
             log.exception("a reconcile could not be reported", key=str(attempt.key))
+
+
+def _nothing(step: Skip | Perform) -> Result:
+    """Nothing is run now."""
+    return Result(Verdict.SKIPPED, step.after if isinstance(step, Skip) else step.period, step.trigger)

@@ -51,7 +51,18 @@ def test_help_is_on_stdout(words: Sequence[str], capsys: Capture) -> None:
 def test_help_lists_every_command(capsys: Capture) -> None:
     call()
     listed = re.findall(r"^    ([\w-]+)\b", capsys.readouterr().out, re.MULTILINE)
-    assert listed == ["run", "run-once", "validate", "rbac", "generate", "dev", "version", "completion", "help"]
+    assert listed == [
+        "run",
+        "run-once",
+        "preview",
+        "validate",
+        "rbac",
+        "generate",
+        "dev",
+        "version",
+        "completion",
+        "help",
+    ]
 
 
 def test_value_that_begins_with_a_dash_is_a_value_for_run_once(capsys: Capture, tmp_path: Path) -> None:

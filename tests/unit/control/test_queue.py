@@ -314,3 +314,16 @@ async def test_the_depth_of_the_queue_is_told_per_kind(queue: WorkQueue) -> None
     queue.add(key("c"), Trigger.PERIOD, after=10)
     queue.add(key("p", PEAR), Trigger.PERIOD, after=10)
     assert queue.depths() == {APPLE: Depth(1, 1, 1), PEAR: Depth(0, 1, 0)}
+
+
+async def test_checks_wait_for_all_that_is_real_however_long_they_have_been_due(queue: WorkQueue) -> None:
+    queue.add(key("check"), Trigger.DRIFT)
+    for number in range(2 * AGEING):
+        queue.add(key(f"{number}"), Trigger.BACKLOG)
+    assert (await names(queue, 2 * AGEING + 1))[-1] == "check"
+
+
+async def test_what_is_real_makes_a_check_that_waits_urgent(queue: WorkQueue, clock: FakeClock) -> None:
+    queue.add(key("a"), Trigger.DRIFT, after=600)
+    queue.add(key("a"), Trigger.CHANGED)
+    assert await take(queue) == Request(key("a"), frozenset({Trigger.DRIFT, Trigger.CHANGED}))
