@@ -105,7 +105,9 @@ def applied(live: Json, wanted: Json) -> Json:
         before = json.loads(annotations.get(_APPLIED, "{}"))
     except ValueError:
         before = {}
-    return _patch(before if isinstance(before, dict) else {}, wanted)
+    meta = wanted.get("metadata") or {}
+    named = {**wanted, "metadata": {**meta, "annotations": meta.get("annotations") or {}}}  # kubectl adds its own
+    return _patch(before if isinstance(before, dict) else {}, named)
 
 
 def _patch(before: Json, wanted: Json) -> Json:

@@ -11,11 +11,13 @@ from runner.config.golang import parse_duration
 from runner.config.settings import VARIABLES
 from runner.config.watches import WATCH_FIELDS
 from runner.control.plan import ARTIFACTS, PERIOD, VERBOSITY
+from runner.objects import MODE
 
 ANNOTATIONS = {
     PERIOD: "period of this object, not below `--min-reconcile-period`; `0s`: never",
     ARTIFACTS: "runs of this object whose artifacts are kept; `--max-runner-artifacts-limit` at most, as for 0",
     VERBOSITY: "verbosity of ansible-playbook for this object, 0 to 7",
+    MODE: "`check`: no run of this object changes anything ([detect drift](how-to/detect-drift.md))",
 }
 _MACHINE = {"max-concurrent-reconciles": "the processors it may use"}
 
