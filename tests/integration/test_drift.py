@@ -8,12 +8,15 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
 from bench.observer import Object, Observer, condition, wait_for
+from bench.operator import OperatorProcess
 from runner.dev.controlplane import ControlPlane
 from tests.fixtures.operators import GROUP, PATIENCE, Operate, Project, Things
 
@@ -74,6 +77,20 @@ MODULES = {
     "read": ("k8s_info", "{api_version: v1, kind: ConfigMap, NS}"),
 }
 """What is asked of which module."""
+ROOT = Path(__file__).parents[2]
+SAMPLE_GROUP = "sample.example.com/v1alpha1"
+SAMPLES: dict[str, Object] = {
+    "Memcached": {"size": 1},
+    "HelloApp": {"image": "nginx:1.29", "size": 1},
+    "PodSet": {"replicas": 1},
+    "CIBuild": {
+        "repository": "https://git.example.com/a.git",
+        "revision": "main",
+        "image": "registry.example.com/a:1",
+        "deploy": False,
+        "credentialsSecret": "registry-login",
+    },
+}
 DEPLOYMENT = {
     "apiVersion": "apps/v1",
     "kind": "Deployment",
@@ -161,6 +178,31 @@ def test_check_mode_leaves_all_as_it_is_whatever_module_is_used(
     assert PASSWORD not in json.dumps(body)
     assert list(operator.records("Watching dependents")) == []
     assert condition(body, "Drifted")["reason"] == "WouldChange"
+
+
+def test_the_samples_are_checked_without_a_write(
+    control_plane: ControlPlane, things: Things, observer: Observer, tmp_path: Path
+) -> None:
+    observer.apply(ROOT / "crds")
+    observer.create({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "registry-login"}})
+    for kind, spec in SAMPLES.items():
+        wait_for(f"{kind} to be served", partial(observer.serves, SAMPLE_GROUP, kind), seconds=30)
+        observer.create(
+            {"apiVersion": SAMPLE_GROUP, "kind": kind, "metadata": {"name": "a", **CHECK}, "spec": spec}
+        )
+    audit = Audit(control_plane, observer.namespace)
+    environment = {"WATCH_NAMESPACE": observer.namespace}
+
+    with OperatorProcess(ROOT, control_plane.kubeconfig, tmp_path, environment=environment):
+        found = {kind: wait_for(kind, partial(said, observer, kind), seconds=PATIENCE) for kind in SAMPLES}
+
+    assert {kind: each["status"] for kind, each in found.items()} == dict.fromkeys(SAMPLES, "True"), found
+    assert all("/status?" in uri and "/apis/sample.example.com/" in uri for uri in audit.changes())
+    assert audit.dry_runs()
+
+
+def said(observer: Observer, kind: str) -> Object | None:
+    return condition(observer.get(SAMPLE_GROUP, kind, "a"), "Drifted") or None
 
 
 def test_removing_the_annotation_runs_it_for_good(
