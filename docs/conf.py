@@ -33,10 +33,27 @@ html_show_sourcelink = False
 # By purpose; a page that is not there, or a pattern that finds none, is left out.
 NAVIGATION = {
     "Tutorial": ["tutorial"],
-    "How to": ["how-to/*"],
+    "How to": [
+        "how-to/run-from-a-laptop",
+        "how-to/complete-watches-in-an-editor",
+        "how-to/react-to-other-objects",
+        "how-to/secrets",
+        "how-to/preview-a-change",
+        "how-to/debug-a-failing-run",
+        "how-to/read-the-log",
+        "how-to/why-did-it-run",
+        "how-to/pause-and-reconcile",
+        "how-to/detect-drift",
+        "how-to/least-privilege",
+        "how-to/rehearse-rbac",
+        "how-to/alerts",
+        "how-to/tune-performance",
+        "how-to/upgrade-from-the-go-operator",
+    ],
     "Reference": [
         "reference",
         "status",
+        "troubleshooting",
         "metrics",
         "validate",
         "collection",
@@ -44,7 +61,6 @@ NAVIGATION = {
         "image",
         "leader-election",
     ],
-    "When something is wrong": ["troubleshooting"],
     "Explanation": ["architecture", "warm", "performance", "security", "glossary", "decisions/README"],
     "The project": ["/README", "/CONTRIBUTING", "/SECURITY", "/CHANGELOG"],
 }

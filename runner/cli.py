@@ -6,27 +6,24 @@ import argparse
 import asyncio
 import difflib
 import os
-import platform
 import signal
 import sys
 from collections.abc import Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import NoReturn
 
 import structlog
 
+from runner.commands import COMMANDS, add_commands, annotate
 from runner.config.flags import RUN_FLAGS, add_flags, deprecations, join_values, spell_out_booleans
 from runner.config.settings import encoder, read_settings
 from runner.config.watchesfile import load_watches
 from runner.errors import OperatorError, UsageError, WatchesError
 from runner.logs import configure_logs, log_everything_else
-from runner.version import VERSION, commit
+from runner.version import line
 
 PROGRAM = "ansible-operator"
 SHELLS = ("bash", "zsh", "fish", "powershell")
-_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
-"""As container platforms name them."""
 _IGNORE_MORE_WORDS = ("run", "version", "help", None)
 
 _Commands = argparse._SubParsersAction  # noqa: SLF001  (argparse has no public name for it)
@@ -99,12 +96,14 @@ def _call(
         "rbac": _rbac,
         "generate": _generate,
         "dev": _dev,
+        **dict.fromkeys(COMMANDS, _annotate),
     }
     match parsed.command:
         case command if command in with_flags:
             return with_flags[command](parsed)
         case "version":
-            return _version()
+            sys.stdout.write(line() + "\n")
+            return 0
         case "completion":
             return _completion(parser, parsed.shell)
         case _:
@@ -135,6 +134,7 @@ def _parser(command: str) -> tuple[argparse.ArgumentParser, _Commands[argparse.A
         commands.add_parser("preview", help="show what applying a custom resource would change in the cluster")
     _add_validate(commands)
     _add_rbac(commands)
+    add_commands(commands)
     _add_generate(commands)
     if command in ("dev", "help", "completion"):
         from runner.dev.cli import add_parser  # noqa: PLC0415  (run must not pay for importing it)
@@ -259,6 +259,10 @@ def _rbac(parsed: argparse.Namespace) -> int:
     return rbac_main(parsed, os.environ)
 
 
+def _annotate(parsed: argparse.Namespace) -> int:
+    return annotate(parsed, os.environ)
+
+
 def _generate(parsed: argparse.Namespace) -> int:
     from runner.generate.files import main as generate_main  # noqa: PLC0415  (run must not pay for importing it)
 
@@ -282,21 +286,4 @@ def _help(topic: str | None, parser: argparse.ArgumentParser, commands: _Command
     if topic is not None and topic not in commands.choices:
         return _unknown_command(topic)
     (commands.choices[topic] if topic else parser).print_help()
-    return 0
-
-
-def _version() -> int:
-    """The Go operator's line, with what is true of us: Python for Go, and the API that our client was made for."""
-    release = metadata.version("kubernetes").partition(".")[0]
-    facts = {
-        "ansible-operator version": f"v{VERSION}",
-        "commit": commit(),
-        "kubernetes version": f"v1.{release}.0",
-        "python version": platform.python_version(),
-        "OS": platform.system().lower(),
-        "ARCH": _ARCHITECTURES.get(platform.machine(), platform.machine()),
-        "ansible-core version": metadata.version("ansible-core"),
-        "ansible-runner version": metadata.version("ansible-runner"),
-    }
-    sys.stdout.write(", ".join(f'{name}: "{value}"' for name, value in facts.items()) + "\n")
     return 0

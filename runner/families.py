@@ -206,6 +206,12 @@ ENGINES = _counter(
     "Runs that ended, by how they were started (warm, cold).",
     "Are runs warm?",
 )
+REASONS = _counter(
+    "ansible_operator_runs_total",
+    "group version kind trigger result",
+    "Runs that ended, by the most urgent reason they had.",
+    "Why do runs take place?",
+)
 PROXIED = _histogram(
     "ansible_operator_proxy_request_seconds",
     "method code",
@@ -245,7 +251,7 @@ ZYGOTE_STARTS = _counter(
 
 GROUPS = {
     "What fails, hangs or waits": (OBJECTS, FAILING_SINCE, OLDEST, TASK_FAILURES, WATCHED, RESTARTS),
-    "Runs": (RUNS, ENGINES, PROXIED, ZYGOTES, ZYGOTE_STARTS),
+    "Runs": (RUNS, ENGINES, REASONS, PROXIED, ZYGOTES, ZYGOTE_STARTS),
     "Of the Go operator": (BUILD, RESULTS, RECONCILES, CREATED),
     "Of controller-runtime and client-go": (
         *(RECONCILE_TOTAL, RECONCILE_ERRORS, RECONCILE_TIME, ACTIVE, MOST_ACTIVE),

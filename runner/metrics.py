@@ -40,6 +40,7 @@ class Metrics:
         self._master = _gauge(families.MASTER, registry)
         self._requests = _counter(families.REQUESTS, registry)
         self._proxied = _histogram(families.PROXIED, registry)
+        self._reasons = _counter(families.REASONS, registry)
         self._task_failures = _counter(families.TASK_FAILURES, registry)
         self._by_kind = _ByKind.made(registry)
         self._kinds: dict[GroupVersionKind, _Kind] = {}
@@ -102,6 +103,10 @@ class Metrics:
         else:
             self._tasks.add(series)
         self._task_failures.labels(*_kind_of(gvk), action, task).inc()
+
+    def ran_because(self, gvk: GroupVersionKind, trigger: str, result: str) -> None:
+        """`result` is succeeded, failed or interrupted."""
+        self._reasons.labels(gvk.group, gvk.version, gvk.kind, trigger, result).inc()
 
     def created(self, key: ObjectKey, unix_time: float) -> None:
         self._created.labels(*_resource(key)).set(unix_time)

@@ -20,8 +20,8 @@ PRIMARY = "operator-sdk/primary-resource"
 PRIMARY_TYPE = "operator-sdk/primary-resource-type"
 """Annotations that name the owner where no owner reference can: `namespace/name` and `Kind.group`."""
 
-MODE = "ansible.sdk.operatorframework.io/mode"
-"""The annotation that asks for check runs in place of real ones."""
+SIGN = 4
+"""Bytes that tell one write of a manager from another."""
 
 LONGEST_NAME = 253
 """Bytes of an object's name."""
@@ -102,6 +102,7 @@ class ObjectMeta:
     `content_digest` and `status_digest` are hashes of `metadata.managedFields` without and with only the
     entries of the status subresource: for kinds without a generation they tell an edit from a status update.
     They carry times in whole seconds: of two edits in one second only the resource version tells.
+    `writers` has SIGN bytes of each entry of other subresources than status: by whom it is, and when they wrote.
     An annotation value longer than VALUE_LIMIT is kept as its hash: it can be compared, not read.
     """
 
@@ -118,13 +119,15 @@ class ObjectMeta:
     owners: tuple[OwnerRef, ...]
     content_digest: int
     status_digest: int
+    writers: bytes = b""
 
 
 def parse_meta(body: Body) -> ObjectMeta:
     """The metadata of an object (whole or PartialObjectMetadata), whatever is missing or odd as empty values."""
     meta = body.get("metadata")
     meta = meta if isinstance(meta, Mapping) else {}
-    content, status = _digests(_maps(meta.get("managedFields")))
+    managed = managed_fields(body)
+    content, status = _digests(managed)
     return ObjectMeta(
         namespace=intern(_text(meta.get("namespace"))),
         name=_text(meta.get("name")),
@@ -139,7 +142,26 @@ def parse_meta(body: Body) -> ObjectMeta:
         owners=tuple([_owner(ref) for ref in _maps(meta.get("ownerReferences"))]),
         content_digest=content,
         status_digest=status,
+        writers=b"".join([sign(entry) for entry in managed if entry.get("subresource") != "status"]),
     )
+
+
+def managed_fields(body: Body) -> list[Body]:
+    """Who wrote which fields: the entries of `metadata.managedFields`, those that are none left out."""
+    meta = body.get("metadata")
+    return _maps(meta.get("managedFields")) if isinstance(meta, Mapping) else []
+
+
+def sign(entry: Body) -> bytes:
+    """SIGN bytes that change when the manager of this entry writes anew, but not when it loses a field."""
+    wrote = tuple(
+        [_text(entry.get(name)) for name in ("manager", "operation", "subresource", "apiVersion", "time")]
+    )
+    return (hash(wrote) & 0xFFFFFFFF).to_bytes(SIGN)
+
+
+def uid_of(body: Body) -> str:
+    return str(body["metadata"].get("uid", ""))
 
 
 def generation_of(body: Body) -> int:

@@ -22,7 +22,7 @@ from runner.control.attempt import Attempt, Listeners, Result, Verdict
 from runner.control.message import failure_message
 from runner.control.plan import Occasion, Skip, defaults_of, plan
 from runner.control.reconciler import Reconciler
-from runner.control.request import Request, Trigger
+from runner.control.request import Reasons, Request, Trigger
 from runner.errors import KindAbsentError, KubeError, NotFoundError, SettingsError
 from runner.execute.console import Console
 from runner.execute.executor import Executor
@@ -265,7 +265,9 @@ class _One:
             recording = asyncio.create_task(self._recorder.run())
             stack.push_async_callback(ended, recording)
             stack.push_async_callback(self._recorder.drained, _LAST_EVENTS)
-        return await self._reconciler.reconcile(Request(key, frozenset({Trigger.CREATED})))
+        return await self._reconciler.reconcile(
+            Request(key, frozenset({Trigger.CREATED}), reasons=Reasons.of(Trigger.REQUESTED))
+        )
 
     def _finished(self, attempt: Attempt, _result: Result) -> None:
         self._outcome = attempt.outcome

@@ -10,15 +10,18 @@ from runner.config.flags import RUN_FLAGS, Flag, boolean
 from runner.config.golang import parse_duration
 from runner.config.settings import VARIABLES
 from runner.config.watches import WATCH_FIELDS
+from runner.control.pause import MODE, PAUSED, RECONCILE
 from runner.control.plan import ARTIFACTS, PERIOD, VERBOSITY
-from runner.objects import MODE
 
 ANNOTATIONS = {
     PERIOD: "period of this object, not below `--min-reconcile-period`; `0s`: never",
     ARTIFACTS: "runs of this object whose artifacts are kept; `--max-runner-artifacts-limit` at most, as for 0",
     VERBOSITY: "verbosity of ansible-playbook for this object, 0 to 7",
+    RECONCILE: "any new value: one run now, whatever `watchAnnotationsChanges` says",
+    PAUSED: "`true` or a moment (RFC 3339): no run until it is removed, `false`, or the moment has come",
     MODE: "`check`: no run of this object changes anything ([detect drift](how-to/detect-drift.md))",
 }
+_OURS = {RECONCILE, PAUSED, MODE}
 _MACHINE = {"max-concurrent-reconciles": "the processors it may use"}
 
 
@@ -58,7 +61,10 @@ def page() -> str:
             "",
             "## Annotations of a custom resource",
             "",
-            *table(("annotation", "effect"), [(f"`{name}`", effect) for name, effect in ANNOTATIONS.items()]),
+            *table(
+                ("annotation", "effect"),
+                [(_name(name, name in _OURS), effect) for name, effect in ANNOTATIONS.items()],
+            ),
             "",
         ]
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,17 +13,18 @@ from typing import Any
 import structlog
 
 from runner.config.watches import Content, Watch
-from runner.control import status
+from runner.control import pause, status
 from runner.control.message import LONGEST_REFUSAL, failure_message, with_refusal
-from runner.control.plan import Perform
+from runner.control.plan import Defaults, Paused, Perform
 from runner.control.publish import FAILED, INVALID, UNMAPPED, Announcer, Decide, Writer
+from runner.control.reasons import Previous
 from runner.control.request import Request, Trigger
 from runner.control.status import Fields, Moment, mapped, without
-from runner.control.timers import Handle
+from runner.control.timers import Handle, Stopwatch
 from runner.errors import ApiError, NestedError, NotFoundError
 from runner.execute.run import Ending, Event, Outcome, Run, Sink
 from runner.kube.discovery import ObjectsApi
-from runner.objects import Body, Json, ObjectKey
+from runner.objects import Json, ObjectKey, uid_of
 
 _STARTS = frozenset({"playbook_on_task_start", "playbook_on_handler_task_start"})
 _FAILURES = frozenset({"runner_on_failed", "runner_on_unreachable"})
@@ -54,40 +56,6 @@ class Result:
     trigger: Trigger = Trigger.PERIOD
     generation: int = 0
     transient: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Stages:
-    """Where the time of a reconcile went, in seconds. `waited` is the time in the queue once due."""
-
-    waited: float = 0.0
-    get: float = 0.0
-    prepare: float = 0.0
-    ansible: float = 0.0
-    status: float = 0.0
-
-    @property
-    def seconds(self) -> float:
-        """How long the reconcile took, once it was its turn."""
-        return self.get + self.prepare + self.ansible + self.status
-
-
-class Stopwatch:
-    """Adds the time since the last lap to the stage that just ended."""
-
-    def __init__(self, seconds: Callable[[], float], waited: float) -> None:
-        self._seconds = seconds
-        self._last = seconds()
-        self._stages = {"waited": waited}
-
-    def lap(self, stage: str) -> None:
-        now = self._seconds()
-        self._stages[stage] = self._stages.get(stage, 0.0) + now - self._last
-        self._last = now
-
-    def stages(self) -> Stages:
-        """Where the time went so far."""
-        return Stages(**self._stages)
 
 
 @dataclass(slots=True)
@@ -136,7 +104,8 @@ class Attempt:
     """One reconcile under way. `generation` is the one it acts on, whatever the object's is by its end.
 
     `body` is the object as it was read last before the run; `failure` says why it failed, if it did; `go_messages`
-    asks for the Go operator's texts.
+    asks for the Go operator's texts. A run is the `number`th of its generation; `previous` is how the one before
+    ended.
     """
 
     request: Request
@@ -150,6 +119,8 @@ class Attempt:
     outcome: Outcome | None = None
     under_way: UnderWay | None = None
     failure: str = ""
+    number: int = 0
+    previous: Previous = Previous.UNKNOWN
 
     @property
     def key(self) -> ObjectKey:
@@ -163,6 +134,29 @@ class Attempt:
     @property
     def moment(self) -> Moment:
         return Moment(self.now(), self.generation)
+
+
+def make_run(
+    attempt: Attempt, uid: str, step: Perform, variables: Mapping[str, Any], kubeconfig: str, defaults: Defaults
+) -> Run:
+    """The run that a step asks for."""
+    return Run(
+        ident=str(secrets.randbits(63)),
+        key=attempt.key,
+        uid=uid,
+        generation=attempt.generation,
+        content=step.content,
+        extra_vars=variables,
+        kubeconfig=kubeconfig,
+        verbosity=step.verbosity,
+        max_artifacts=step.max_artifacts,
+        deadline=defaults.deadline,
+        gather_facts=defaults.gather_facts,
+        ansible_args=defaults.ansible_args,
+        rescued_tasks_fail=attempt.watch.rescued_tasks_fail,
+        console_verbosity=step.console_verbosity,
+        engine=attempt.watch.engine or defaults.engine,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +202,14 @@ class Closing:
         await self._accepted(attempt, body, lambda current: status.refused(current, moment, message))
         return self._failing(attempt, body, message, reason)
 
+    async def pause(self, attempt: Attempt, body: Json, step: Paused) -> Result:
+        """Nothing is run, and nothing is said but that."""
+        if step.pause.problem:
+            self._announcer.warned(attempt.key, uid_of(body), (step.pause.problem,))
+        moment = attempt.moment
+        await self._accepted(attempt, body, lambda current: pause.paused(current, moment, step.pause))
+        return Result(Verdict.SKIPPED, step.after, step.trigger, attempt.generation)
+
     async def too_deep(self, attempt: Attempt, error: NestedError) -> Result:
         """Nothing was run, because the object cannot be read as a whole."""
         if "status" in error.fields:  # a status that cannot be read cannot be written without losing some of it
@@ -251,7 +253,7 @@ class Closing:
             current = await self._write(
                 attempt, current, lambda read: status.succeeded(read, moment, outcome.stats, fields)
             )
-        self._announcer.recovered(attempt.key, _uid(body), status.failing_with(body))
+        self._announcer.recovered(attempt.key, uid_of(body), status.failing_with(body))
         if current is None:
             return Result(Verdict.SUCCEEDED, 0.0, Trigger.GONE, attempt.generation)
         if step.finalizing:
@@ -262,12 +264,12 @@ class Closing:
 
     def _failing(self, attempt: Attempt, body: Json, message: str, reason: str) -> Result:
         attempt.failure = message
-        self._announcer.failed(attempt.key, _uid(body), message, status.failing_with(body), reason)
+        self._announcer.failed(attempt.key, uid_of(body), message, status.failing_with(body), reason)
         return Result(Verdict.FAILED, generation=attempt.generation)
 
     def _fields(self, attempt: Attempt, outcome: Outcome, body: Json) -> Fields:
         fields, warnings = mapped(attempt.watch.status, outcome)
-        self._announcer.warned(attempt.key, _uid(body), warnings, UNMAPPED)
+        self._announcer.warned(attempt.key, uid_of(body), warnings, UNMAPPED)
         return fields
 
     async def _accepted(self, attempt: Attempt, body: Json, decide: Decide) -> bool:
@@ -293,7 +295,3 @@ def _asked_again(outcome: Outcome) -> float | None:
     """In how many seconds the role asked to be called again; 0 asks for nothing."""
     asked = outcome.requeue_after
     return asked if asked is not None and asked > 0 else None
-
-
-def _uid(body: Body) -> str:
-    return str(body["metadata"].get("uid", ""))

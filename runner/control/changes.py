@@ -7,25 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from runner.config.watches import Watch
-from runner.control.request import Trigger
+from runner.control.pause import PREFIX, asked
+from runner.control.reasons import changed_metadata, content_changed, reason_of
+from runner.control.request import Reason, Trigger
 from runner.kube.listwatch import Change
-from runner.objects import MODE, PRIMARY, PRIMARY_TYPE, GroupVersionKind, ObjectKey, ObjectMeta, is_name
+from runner.objects import PRIMARY, PRIMARY_TYPE, GroupVersionKind, ObjectKey, ObjectMeta, is_name
 
 OwnWrite = Callable[[str, str], bool]
 """(uid, resourceVersion): did a run write this version of the object? An empty version asks for a deletion."""
-
-STEERING = (MODE,)
-"""Annotations that take effect at once, whatever `watchAnnotationsChanges` says."""
-_BOOKKEEPING = (
-    "deployment.kubernetes.io/",
-    "endpoints.kubernetes.io/",
-    "control-plane.alpha.kubernetes.io/",
-    "pv.kubernetes.io/",
-    "volume.kubernetes.io/",
-)
-"""Annotations that Kubernetes' own controllers write as a kind of status."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +26,7 @@ class Enqueue:
 
     key: ObjectKey
     trigger: Trigger
+    reason: Reason | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,50 +39,55 @@ class OwnerWatch:
     by_annotation: bool = False
 
 
-def of_resource(change: Change, watch: Watch) -> Enqueue | None:
-    """The reconcile that a change of a custom resource asks for, if any."""
+def of_resource(change: Change, watch: Watch, now: datetime | None = None) -> Enqueue | None:
+    """The reconcile that a change of a custom resource asks for, if any. `now` is when it was heard of."""
     meta = change.new or change.old
-    trigger = _resource_trigger(change, watch)
+    now = now or datetime.now(UTC)
+    trigger = _resource_trigger(change, watch, now)
     if meta is None or trigger is None or not is_name(meta.name):
         return None
-    return Enqueue(ObjectKey(change.gvk, meta.namespace, meta.name), trigger)
+    named = Trigger.CHANGED if trigger is Trigger.SELECTED else trigger
+    reason = reason_of(change, named, now)
+    return Enqueue(ObjectKey(change.gvk, meta.namespace, meta.name), trigger, reason)
 
 
-def _resource_trigger(change: Change, watch: Watch) -> Trigger | None:
+def _resource_trigger(change: Change, watch: Watch, now: datetime) -> Trigger | None:
     old, new = change.old, change.new
     if new is None:
         return Trigger.GONE
     if new.deletion is not None:
-        return _deleting_trigger(old, new, watch)
+        return _deleting_trigger(old, new, watch, now)
     if not _selected(new, watch):
         return None
     if old is None or old.uid != new.uid:
-        return Trigger.BACKLOG if change.listed else Trigger.CREATED
-    return _edit_trigger(old, new, watch)
+        return Trigger.START if change.listed else Trigger.CREATED
+    return _edit_trigger(old, new, watch, now)
 
 
-def _edit_trigger(old: ObjectMeta, new: ObjectMeta, watch: Watch) -> Trigger | None:
+def _edit_trigger(old: ObjectMeta, new: ObjectMeta, watch: Watch, now: datetime) -> Trigger | None:
     if not _selected(old, watch):
         return Trigger.SELECTED
-    if _spec_changed(old, new):
+    if trigger := _asked(old, new, now):
+        return trigger
+    if content_changed(old, new):
         return Trigger.CHANGED
-    if old.annotations != new.annotations and (watch.watch_annotations or _steered(old, new)):
+    if watch.watch_annotations and old.annotations != new.annotations:
         return Trigger.ANNOTATED
     return None
 
 
-def _steered(old: ObjectMeta, new: ObjectMeta) -> bool:
-    """Whether an annotation was set, changed or removed that says what is to be done at once."""
-    before, after = dict(old.annotations), dict(new.annotations)
-    return any(before.get(name) != after.get(name) for name in STEERING)
+def _asked(old: ObjectMeta, new: ObjectMeta, now: datetime) -> Trigger | None:
+    changed = set(old.annotations) ^ set(new.annotations)
+    ours = any(name.startswith(PREFIX) for name, _ in changed)
+    return asked(dict(old.annotations), dict(new.annotations), now) if ours else None
 
 
-def _deleting_trigger(old: ObjectMeta | None, new: ObjectMeta, watch: Watch) -> Trigger | None:
+def _deleting_trigger(old: ObjectMeta | None, new: ObjectMeta, watch: Watch, now: datetime) -> Trigger | None:
     # The selector is not asked: what once got our finalizer must lose it again.
     if watch.finalizer is None or watch.finalizer.name not in new.finalizers:
         return None
     known = old is not None and old.uid == new.uid and old.deletion is not None
-    if known and old is not None and not (_spec_changed(old, new) or _steered(old, new)):
+    if known and old is not None and not content_changed(old, new) and not _asked(old, new, now):
         return None
     return Trigger.DELETING
 
@@ -98,35 +96,23 @@ def _selected(meta: ObjectMeta, watch: Watch) -> bool:
     return watch.selector.matches(dict(meta.labels))
 
 
-def _spec_changed(old: ObjectMeta, new: ObjectMeta) -> bool:
-    if old.generation or new.generation:
-        return old.generation != new.generation
-    return _content_changed(old, new)
-
-
-def _content_changed(old: ObjectMeta, new: ObjectMeta) -> bool:
-    """For kinds without generation: did more than the status change?
-
-    Entries of managedFields carry the second of a write, so a second edit within one second changes no digest.
-    """
-    if old.resource_version == new.resource_version:
-        return False
-    return old.content_digest != new.content_digest or old.status_digest == new.status_digest
-
-
 def nobody(_uid: str, _version: str) -> bool:
     return False
 
 
 def of_dependent(
-    change: Change, owner_watches: Iterable[OwnerWatch], own_write: OwnWrite = nobody
+    change: Change,
+    owner_watches: Iterable[OwnerWatch],
+    own_write: OwnWrite = nobody,
+    now: datetime | None = None,
 ) -> tuple[Enqueue, ...]:
     """The owners to reconcile because a dependent changed; owners named before and after the change count."""
     if not matters(change, own_write):
         return ()
     metas = [meta for meta in (change.old, change.new) if meta is not None]
     keys = {key: None for kind in owner_watches for meta in metas for key in owners(meta, kind)}
-    return tuple(Enqueue(key, Trigger.DEPENDENT) for key in keys)
+    reason = reason_of(change, Trigger.DEPENDENT, now or datetime.now(UTC))
+    return tuple(Enqueue(key, Trigger.DEPENDENT, reason) for key in keys)
 
 
 def matters(change: Change, own_write: OwnWrite) -> bool:
@@ -142,14 +128,7 @@ def matters(change: Change, own_write: OwnWrite) -> bool:
 
 
 def _dependent_changed(old: ObjectMeta, new: ObjectMeta) -> bool:
-    if old.generation or new.generation:
-        return _remembered(old) != _remembered(new)
-    return _content_changed(old, new)
-
-
-def _remembered(meta: ObjectMeta) -> tuple[object, ...]:
-    annotations = tuple(item for item in meta.annotations if not item[0].startswith(_BOOKKEEPING))
-    return meta.generation, meta.labels, annotations, meta.owners, meta.finalizers, meta.deletion
+    return content_changed(old, new) or (bool(new.generation) and bool(changed_metadata(old, new)))
 
 
 def owners(meta: ObjectMeta, kind: OwnerWatch) -> Iterator[ObjectKey]:

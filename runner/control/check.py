@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import structlog
@@ -17,7 +17,7 @@ from runner.control.request import DRIFT_ONLY
 from runner.control.status import Condition, Moment, drifted
 from runner.differences import Difference, summary
 from runner.errors import KindAbsentError, KubeError, NotFoundError, RunError
-from runner.execute.run import Ending, Outcome
+from runner.execute.run import Ending, Outcome, Run
 from runner.objects import Body, Json
 
 WOULD_CHANGE, IN_SYNC, CHECK_FAILED = "WouldChange", status.IN_SYNC, "CheckFailed"
@@ -67,10 +67,11 @@ def condition(body: Body, moment: Moment, found: Finding) -> dict[str, Any]:
     return drifted(body, moment, wanted)
 
 
-def checking(arguments: str) -> str:
-    """The arguments of ansible-playbook for a check run; quotes around them are a manifest's."""
+def checking(run: Run) -> Run:
+    """The same as a check run; quotes around the arguments are a manifest's."""
+    arguments = run.ansible_args
     quoted = len(arguments) > 1 and arguments.startswith("'") and arguments.endswith("'")
-    return f"{arguments[1:-1] if quoted else arguments} --check --diff".strip()
+    return replace(run, ansible_args=f"{arguments[1:-1] if quoted else arguments} --check --diff".strip())
 
 
 def unless_drift(attempt: Attempt, result: Result) -> Result:

@@ -9,6 +9,7 @@ changed is not written at its end.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Mapping
 from functools import lru_cache
 
@@ -34,6 +35,9 @@ PACE = 1.0
 LONGEST_PAUSE = 30.0
 """Seconds between two tries while the API server is away."""
 
+MOST_GONE = 10_000
+_GONE = ""
+"""In place of a resourceVersion."""
 log = structlog.get_logger(__name__)
 
 
@@ -53,6 +57,7 @@ class LiveStatus:
         self._children: dict[ObjectKey, tuple[ObjectKey, ...]] = {}
         self._written: dict[ObjectKey, Fields] = {}
         self._versions: dict[str, str] = {}
+        self._gone: deque[str] = deque()
         self._looked: set[ObjectKey] = set()
         self._due: set[ObjectKey] = set()
         self._following: dict[ObjectKey, asyncio.Task[None]] = {}
@@ -63,10 +68,9 @@ class LiveStatus:
         meta = change.new or change.old
         if meta is None or not live(self._watches[owner_watch.owner]):
             return
+        self._versions[meta.uid] = change.new.resource_version if change.new is not None else _GONE
         if change.new is None:
-            self._versions.pop(meta.uid, None)
-        else:
-            self._versions[meta.uid] = meta.resource_version
+            self._let_go(meta.uid)
         child = ObjectKey(change.gvk, meta.namespace, meta.name)
         for owner in owners(meta, owner_watch):
             if child in self._children.get(owner, ()):
@@ -85,6 +89,12 @@ class LiveStatus:
         if key in self._looked:
             self._looked.discard(key)
             self._evaluate_soon(key)
+
+    def _let_go(self, uid: str) -> None:
+        """A run under way may have seen it; of those long gone nothing is kept."""
+        self._gone.append(uid)
+        if len(self._gone) > MOST_GONE:
+            self._versions.pop(self._gone.popleft(), None)
 
     def forget(self, key: ObjectKey) -> None:
         self._looked.discard(key)

@@ -26,6 +26,7 @@ _REASONS = {
     Trigger.GONE: "it was deleted",
     Trigger.CREATED: "it was created",
     Trigger.CHANGED: "its spec changed",
+    Trigger.REQUESTED: "it was asked for",
     Trigger.ANNOTATED: "its annotations changed",
     Trigger.SELECTED: "its labels are selected now",
     Trigger.CONTENT: "its role or playbook was saved",
@@ -35,7 +36,7 @@ _REASONS = {
     Trigger.REQUEUED: "the role asked to be run again",
     Trigger.RETRY: "the last try failed",
     Trigger.PERIOD: "its period is over",
-    Trigger.BACKLOG: "the operator was started",
+    Trigger.START: "the operator was started",
     Trigger.DRIFT: "it was checked for drift",
 }
 _AGAIN = frozenset({Trigger.RETRY, Trigger.REQUEUED, Trigger.PERIOD})
@@ -43,8 +44,10 @@ _FAILURES = {"runner_on_failed": "failed", "runner_on_unreachable": "unreachable
 
 
 def reason(triggers: Iterable[Trigger]) -> str:
-    """Why a run starts, the most urgent reason first."""
-    return " and ".join(_REASONS[trigger] for trigger in sorted(triggers, key=lambda one: (one.priority, one)))
+    """Why a run starts, the most urgent reason first; none that would have come later by itself, beside others."""
+    asked = set(triggers)
+    shown = sorted(asked - _AGAIN or asked, key=lambda one: (one.priority, one))
+    return " and ".join(_REASONS[trigger] for trigger in shown)
 
 
 def duration(seconds: float) -> str:
@@ -160,7 +163,8 @@ class Narrator:
         again = attempt.key in self._failing and attempt.request.triggers <= _AGAIN
         telling = self._runs[attempt.run.ident] = _Telling(self._seconds(), [] if again else None)
         content = relative(str(attempt.content.path), self._root)
-        self._tell(telling, f"{attempt.key}: running {content}, because {reason(attempt.request.triggers)}")
+        triggers = {one.trigger for one in attempt.request.reasons.first} or attempt.request.triggers
+        self._tell(telling, f"{attempt.key}: running {content}, because {reason(triggers)}")
 
     def __call__(self, run: Run, event: Event) -> None:
         """Take note of an event of a run."""

@@ -18,7 +18,7 @@ from runner.config.expressions import search
 from runner.config.watches import Watch
 from runner.control.changes import OwnerWatch, owners
 from runner.control.queue import WorkQueue
-from runner.control.request import Trigger
+from runner.control.request import Reason, Trigger
 from runner.errors import ExpressionError, KubeError, NotFoundError, OperatorError
 from runner.kube.clock import REAL, Backoff, Clock
 from runner.kube.discovery import ObjectsApi
@@ -127,7 +127,8 @@ class Observed:
                 for owner in concerned:
                     if owner.gvk == kind:
                         log.debug("what reconcileOn yields has changed", dependent=str(key), key=str(owner))
-                        self._queue.add(owner, Trigger.DEPENDENT_STATUS)
+                        reason = Reason(Trigger.DEPENDENT_STATUS, key)
+                        self._queue.add(owner, Trigger.DEPENDENT_STATUS, reason=reason)
 
 
 def digest(expression: str, body: Body) -> bytes:

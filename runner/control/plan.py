@@ -10,11 +10,11 @@ from datetime import datetime
 from runner.config.golang import parse_duration
 from runner.config.settings import Settings
 from runner.config.watches import Content, Engine, Watch
+from runner.control.pause import MODE, PAUSED, PREFIX, Pause, pause_of, paused_since, shortened
+from runner.control.reasons import completed_at
 from runner.control.request import DRIFT_ONLY, Trigger
-from runner.control.status import RUNNING, SUCCESSFUL, conditions_of, find, status_of
-from runner.objects import MODE, Body, GroupVersionKind, generation_of, texts
+from runner.objects import Body, GroupVersionKind, texts
 
-PREFIX = "ansible.sdk.operatorframework.io/"
 PERIOD = PREFIX + "reconcile-period"
 ARTIFACTS = PREFIX + "max-runner-artifacts"
 VERBOSITY = PREFIX + "verbosity"
@@ -22,10 +22,9 @@ VERBOSITY = PREFIX + "verbosity"
 MOST_VERBOSE = 7
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _DIGITS = 1000  # int() refuses very long ones; so many are out of every bound already
-_SHOWN = 64
 
 
-_BACKLOG = frozenset({Trigger.BACKLOG})
+_START = frozenset({Trigger.START})
 _CHANGE = frozenset({Trigger.CHANGED, Trigger.PERIOD, Trigger.DRIFT})
 """A change, and the periods that any object waits for meanwhile."""
 _SPREAD = 0.1
@@ -86,6 +85,11 @@ class Annotations:
             self._warn(VERBOSITY, f"is not in 0 to {MOST_VERBOSE}; using {used}")
         return used
 
+    def paused(self, now: datetime) -> Paused | None:
+        pause = pause_of(self._texts[PAUSED], now) if PAUSED in self._texts else None
+        left = (pause.until - now).total_seconds() if pause and pause.until else None
+        return Paused(pause, left) if pause else None
+
     def has_integer(self, name: str) -> bool:
         return _INTEGER.fullmatch(self._texts.get(name, "")) is not None
 
@@ -98,9 +102,7 @@ class Annotations:
         return int(self._texts[name][:_DIGITS])
 
     def _warn(self, name: str, problem: str) -> None:
-        text = self._texts[name]
-        shown = repr(text) if len(text) <= _SHOWN else repr(text[:_SHOWN]) + "..."
-        self.warnings.append(f"annotation {name}: {shown} {problem}")
+        self.warnings.append(f"annotation {name}: {shortened(self._texts[name])} {problem}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +195,16 @@ class Perform:
         return self.finalizer is not None
 
 
-Plan = Skip | Refuse | AddFinalizer | Perform
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """Do nothing but say so, and look again after so many seconds if any are given."""
+
+    pause: Pause
+    after: float | None = None
+    trigger: Trigger = Trigger.ANNOTATED
+
+
+Plan = Skip | Refuse | AddFinalizer | Perform | Paused
 
 
 def plan(body: Body, watch: Watch, defaults: Defaults, occasion: Occasion) -> Plan:
@@ -201,21 +212,22 @@ def plan(body: Body, watch: Watch, defaults: Defaults, occasion: Occasion) -> Pl
     meta = body.get("metadata") or {}
     annotations = Annotations(meta, defaults.bounds)
     ours = watch.finalizer is not None and watch.finalizer.name in (meta.get("finalizers") or ())
-    check = annotations.checks()
+    check, paused = annotations.checks(), annotations.paused(occasion.now)
     if meta.get("deletionTimestamp"):
-        return _finalize(annotations, watch, defaults, check=check) if ours else Skip("terminated")
+        return paused or _finalize(annotations, watch, defaults, check=check) if ours else Skip("terminated")
     if not watch.selector.matches(texts(meta.get("labels"))):
         return Skip("not selected")
+    if paused is not None:
+        return paused
     try:
         period = annotations.period(watch.reconcile_period or defaults.reconcile_period)
     except ValueError as error:
         return Refuse(f"Unable to parse reconcile period annotation: {error}")
     run = _perform(annotations, watch, defaults, period)
-    if step := _check(body, period, replace(run, check=True), occasion, always=check):
-        return step
-    if watch.finalizer is not None and not ours:
-        return AddFinalizer(watch.finalizer.name)
-    return _rest(body, period, watch.drift_period, defaults, occasion) or run
+    step = _check(body, period, replace(run, check=True), occasion, always=check)
+    if step is None and watch.finalizer is not None and not ours:
+        step = AddFinalizer(watch.finalizer.name)
+    return step or _rest(body, period, watch.drift_period, defaults, occasion) or run
 
 
 def _sooner(rest: float | None, drift_period: float | None) -> tuple[float | None, Trigger]:
@@ -229,7 +241,7 @@ def _check(body: Body, period: float | None, run: Perform, occasion: Occasion, *
     """A check run, where that is wanted: of an object at rest, unless its period is over as well."""
     if always or occasion.triggers != DRIFT_ONLY:
         return run if always else None
-    if (completed := _completed(body)) is None:
+    if (completed := completed_at(body)) is None:
         return Skip("not at rest, so that nothing can have drifted", period)
     rest = completed.timestamp() + period - occasion.now.timestamp() if period is not None else math.inf
     if run.trigger is Trigger.DRIFT and (run.period or 0.0) < rest:
@@ -265,13 +277,13 @@ def _rest(
 
     That is where only a start of the operator asks for it, or a change that the run before has found already.
     """
-    at_start = not defaults.reconcile_at_start and occasion.triggers == _BACKLOG
+    at_start = not defaults.reconcile_at_start and occasion.triggers == _START
     found_before = Trigger.CHANGED in occasion.triggers and occasion.triggers <= _CHANGE
     if not (at_start or found_before):
         return None
     reason = "reconciled before the start" if at_start else "this change was reconciled with the one before"
-    completed = _completed(body)
-    if completed is None:
+    completed = completed_at(body)
+    if completed is None or paused_since(body):
         return None
     if period is None:
         return Skip(reason, *_sooner(None, drift_period))
@@ -280,19 +292,3 @@ def _rest(
         return None
     after, trigger = _sooner(min(rest, period), drift_period)
     return Skip(reason, (after or 0.0) * (1 + _SPREAD * occasion.spread), trigger)
-
-
-def _completed(body: Body) -> datetime | None:
-    """When the current generation was reconciled successfully; None if it was not, or nobody knows when."""
-    conditions = conditions_of(status_of(body))
-    successful, running = find(conditions, SUCCESSFUL), find(conditions, RUNNING)
-    generation = generation_of(body)
-    if not (successful and running and generation):
-        return None
-    if successful.get("status") != "True" or successful.get("observedGeneration") != generation:
-        return None
-    try:
-        completed = datetime.fromisoformat(running["ansibleResult"]["completion"])
-    except (KeyError, TypeError, ValueError):
-        return None
-    return completed if completed.tzinfo is not None else None

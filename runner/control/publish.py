@@ -14,6 +14,8 @@ from typing import Any
 import structlog
 
 from runner.config.watches import Watch
+from runner.control.reasons import told_all
+from runner.control.request import Reasons, Trigger
 from runner.errors import (
     ConflictError,
     KindAbsentError,
@@ -31,6 +33,8 @@ FAILED = "ReconcileFailed"
 RECOVERED = "Recovered"
 INVALID = "InvalidSpec"
 UNMAPPED = "StatusFieldLeftAlone"
+DEPENDENT_CHANGED = "DependentChanged"
+REFERENCE_CHANGED = "ReferenceChanged"
 UNUSABLE = "UnusableReference"
 
 _REMEMBERED = 1024  # as much of a message as an Event can carry
@@ -44,6 +48,12 @@ Decide = Callable[[Body], dict[str, Any]]
 """The new status, from the object as read last."""
 Read = Callable[[ObjectKey], Awaitable[Json]]
 log = structlog.get_logger(__name__)
+
+
+_CAUSES = {
+    DEPENDENT_CHANGED: {Trigger.DEPENDENT, Trigger.DEPENDENT_STATUS},
+    REFERENCE_CHANGED: {Trigger.REFERENCE},
+}
 
 
 class Announcer:
@@ -78,6 +88,13 @@ class Announcer:
             self._warned[key, reason] = warnings
         else:
             self._warned.pop((key, reason), None)
+
+    def caused(self, key: ObjectKey, uid: str, reasons: Reasons) -> None:
+        """Say which other objects are the reason of a run, once for each kind of reason."""
+        for reason, triggers in _CAUSES.items():
+            told = told_all(reasons, triggers)
+            if told:
+                self._recorder.record(key, uid, "Normal", reason, "; ".join(told))
 
     def forget(self, key: ObjectKey) -> None:
         self._failing.pop(key, None)

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from runner.control.request import Kind, Priority, Request, Trigger, Waiting, age
+from runner.control.request import Kind, Priority, Reason, Reasons, Request, Trigger, Waiting, age
 from runner.control.timers import LONGEST, Agenda, Backoffs, Clock
 from runner.objects import GroupVersionKind, ObjectKey
 
@@ -68,21 +68,24 @@ class WorkQueue:
         self._taken = 0
         self._closed = False
 
-    def add(self, key: ObjectKey, trigger: Trigger, *, after: float = 0.0) -> None:
-        """Have `key` reconciled in `after` seconds.
+    def add(self, key: ObjectKey, trigger: Trigger, *, after: float = 0.0, reason: Reason | None = None) -> None:
+        """Have `key` reconciled in `after` seconds; `reason` says more than the trigger alone.
 
         A key that is there already keeps the earlier time and the higher priority; only a period replaces a
         period. A key that is being reconciled is kept, and runs once more when that is done.
         """
         if self._closed:
             return
-        due = self._clock.time() + max(after, 0.0)
+        now, reasons = self._clock.time(), Reasons.of(trigger, reason)
+        due = now + max(after, 0.0)
         waiting = self._waiting.get(key)
         if waiting is None:
-            self._waiting[key] = waiting = Waiting(key, frozenset({trigger}), due, trigger.priority)
+            self._waiting[key] = waiting = Waiting(key, frozenset({trigger}), due, trigger.priority, reasons)
             self._kind(key).known += 1
             self._place(waiting)
-        elif waiting.order:
+            return
+        waiting.because(reasons, due, now)
+        if waiting.order:
             self._promote(waiting, trigger)
         else:
             waiting.due = due if waiting.triggers == {trigger} == _PERIODIC else min(due, waiting.due)
@@ -199,7 +202,8 @@ class WorkQueue:
         self._forget(waiting)
         self._active[waiting.key] = self._clock.time()
         self._taken += 1
-        return Request(waiting.key, waiting.triggers, max(0.0, self._clock.time() - waiting.due))
+        waited = max(0.0, self._clock.time() - waiting.due)
+        return Request(waiting.key, waiting.triggers, waited, waiting.reasons)
 
     def _choose(self) -> Waiting | None:
         free = [kind for kind in self._kinds.values() if kind.active < kind.cap]

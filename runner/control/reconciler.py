@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
-from typing import assert_never
+from datetime import UTC, datetime, timedelta
+from typing import Any, assert_never
 
 import structlog
 
 from runner.config.watches import Watch
 from runner.control import status
-from runner.control.attempt import Attempt, Closing, Listeners, Result, Stopwatch, UnderWay, Verdict
+from runner.control.attempt import Attempt, Closing, Listeners, Result, UnderWay, Verdict, make_run
 from runner.control.check import Checking, checking, unless_drift
-from runner.control.plan import AddFinalizer, Defaults, Occasion, Perform, Plan, Refuse, Skip, plan
+from runner.control.plan import AddFinalizer, Defaults, Occasion, Paused, Perform, Plan, Refuse, Skip, plan
 from runner.control.progress import EVERY, Progress
 from runner.control.publish import INVALID, UNUSABLE, Announcer, Writer, last_words
+from runner.control.reasons import Tries, described, previous
 from runner.control.related import RelatedObjects
 from runner.control.request import Request
+from runner.control.timers import Stopwatch
 from runner.errors import (
     ApiError,
     ConflictError,
@@ -33,12 +34,12 @@ from runner.errors import (
     StaleError,
 )
 from runner.execute.executor import Executor
-from runner.execute.run import Ending, Outcome, Run
-from runner.execute.variables import ExtraVars, extra_vars
+from runner.execute.run import Ending, Outcome
+from runner.execute.variables import extra_vars
 from runner.kube.clock import REAL, Clock
 from runner.kube.discovery import ObjectsApi
 from runner.kube.recorder import Recorder
-from runner.objects import Body, GroupVersionKind, Json, ObjectKey, Owner, generation_of
+from runner.objects import Body, GroupVersionKind, Json, ObjectKey, Owner, generation_of, uid_of
 from runner.serve.grants import Grant
 
 TRIES = 5
@@ -82,6 +83,7 @@ class Reconciler:
         self._announcer = Announcer(recorder)
         self._checking = Checking(self._writer, self._run)
         self._closing = Closing(objects, self._writer, self._announcer)
+        self._tries = Tries()
         self._progress = Progress(objects, self._writer, clock, progress_every)
         self._progress_every = progress_every
         self._runs: dict[ObjectKey, UnderWay] = {}
@@ -123,6 +125,7 @@ class Reconciler:
             if self.related is not None:
                 self.related.forget(attempt.key)
             self._announcer.forget(attempt.key)
+            self._tries.forget(attempt.key)
             await self._forget_files(attempt.key)
             return Result(Verdict.GONE)
 
@@ -138,7 +141,7 @@ class Reconciler:
         except NestedError as error:
             attempt.generation = generation_of(error.body)
             step = self._plan(attempt, error.body)
-            if isinstance(step, Skip) or (isinstance(step, Perform) and step.check):
+            if isinstance(step, Skip | Paused) or (isinstance(step, Perform) and step.check):
                 return _nothing(step)
             return await self._closing.too_deep(attempt, error)
         except ApiError as error:
@@ -153,6 +156,8 @@ class Reconciler:
                 return _nothing(step)
             case Refuse():
                 return await self._closing.refuse(attempt, body, step.message, INVALID)
+            case Paused():
+                return await self._closing.pause(attempt, body, step)
             case Perform(check=True):
                 return await self._checking.check(attempt, body, step)
             case Perform():
@@ -177,12 +182,14 @@ class Reconciler:
         attempt.generation = generation_of(body)
         if self.related is not None and attempt.watch.references:
             warnings = self.related.read(attempt.key, attempt.watch, body)
-            self._announcer.warned(attempt.key, str(body["metadata"].get("uid", "")), warnings, UNUSABLE)
+            self._announcer.warned(attempt.key, uid_of(body), warnings, UNUSABLE)
         step = self._plan(attempt, body)
         if isinstance(step, AddFinalizer):
             body = await self._writer.add_finalizer(attempt.key, body, step.name)
             step = self._plan(attempt, body)
         attempt.stopwatch.lap("prepare")
+        if isinstance(step, Perform):
+            attempt.previous = previous(body)
         if isinstance(step, Perform) and not step.check:
             body = await self._say_running(attempt, body)
             attempt.stopwatch.lap("status")
@@ -208,6 +215,7 @@ class Reconciler:
             raise
 
     async def _perform(self, attempt: Attempt, body: Json, step: Perform) -> Result:
+        attempt.number, attempt.previous = self._tries.begin(attempt.key, attempt.generation, attempt.previous)
         try:
             outcome = await self._run(attempt, body, step)
         except RunError as error:
@@ -231,14 +239,17 @@ class Reconciler:
                 self.related.written(attempt.key)
 
     async def _run(self, attempt: Attempt, body: Json, step: Perform) -> Outcome:
-        key, uid = attempt.key, str(body["metadata"].get("uid", ""))
-        variables = extra_vars(body, attempt.watch, finalizing=step.finalizing)
+        key, uid = attempt.key, uid_of(body)
+        why = self._why(attempt)
+        variables = extra_vars(body, attempt.watch, finalizing=step.finalizing, run=why)
         self._announcer.warned(key, uid, step.warnings + variables.warnings)
         with self._grant(Owner(key.gvk, key.namespace, key.name, uid)) as grant:
+            run = make_run(attempt, uid, step, variables.values, grant.kubeconfig, self._defaults(key.gvk))
+            attempt.run = replace(checking(run) if step.check else run, why=why)
             if step.check:
                 grant.only_dry_runs()
-            attempt.run = self._make_run(attempt, uid, step, variables, grant.kubeconfig)
-            if not step.check:
+            else:
+                self._announcer.caused(key, uid, attempt.request.reasons)
                 self._listeners.started(attempt)
             attempt.stopwatch.lap("prepare")
             with self._under_way(attempt, body, step) as under_way:
@@ -265,32 +276,21 @@ class Reconciler:
             run.ended()
             del self._runs[attempt.key]
 
-    def _make_run(self, attempt: Attempt, uid: str, step: Perform, variables: ExtraVars, kubeconfig: str) -> Run:
-        defaults = self._defaults(attempt.key.gvk)
-        return Run(
-            ident=str(secrets.randbits(63)),
-            key=attempt.key,
-            uid=uid,
-            content=step.content,
-            extra_vars=variables.values,
-            kubeconfig=kubeconfig,
-            verbosity=step.verbosity,
-            max_artifacts=step.max_artifacts,
-            deadline=defaults.deadline,
-            gather_facts=defaults.gather_facts,
-            ansible_args=checking(defaults.ansible_args) if step.check else defaults.ansible_args,
-            rescued_tasks_fail=attempt.watch.rescued_tasks_fail,
-            console_verbosity=step.console_verbosity,
-            engine=attempt.watch.engine or defaults.engine,
-        )
+    def _why(self, attempt: Attempt) -> dict[str, Any]:
+        """What a run is told of itself."""
+        due = self._now() - timedelta(seconds=attempt.request.waited)
+        reasons = described(attempt.request.reasons, due)
+        return {"reasons": reasons, "attempt": attempt.number, "previous": attempt.previous}
 
     def _report(self, attempt: Attempt, result: Result) -> None:
+        if attempt.number and result.verdict is not Verdict.GONE:
+            self._tries.ended(attempt.key, attempt.generation, attempt.number, result.verdict)
         try:
             self._listeners.finished(attempt, result)
         except Exception:
             log.exception("a reconcile could not be reported", key=str(attempt.key))
 
 
-def _nothing(step: Skip | Perform) -> Result:
+def _nothing(step: Skip | Paused | Perform) -> Result:
     """Nothing is run now."""
-    return Result(Verdict.SKIPPED, step.after if isinstance(step, Skip) else step.period, step.trigger)
+    return Result(Verdict.SKIPPED, step.period if isinstance(step, Perform) else step.after, step.trigger)

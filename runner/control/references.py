@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from functools import partial
 
 from runner.config.expressions import search
 from runner.config.watches import Reference, Watch
 from runner.control.changes import Enqueue, OwnWrite, matters
+from runner.control.reasons import reason_of
 from runner.control.request import Trigger
 from runner.control.sources import Watching
 from runner.errors import ExpressionError
@@ -85,7 +87,8 @@ def _asked(
         return ()
     if change.old is not None and not matters(change, own_write):
         return ()
-    return tuple(Enqueue(key, Trigger.REFERENCE) for key in concerned(change))
+    reason = reason_of(change, Trigger.REFERENCE, datetime.now(UTC))
+    return tuple(Enqueue(key, Trigger.REFERENCE, reason) for key in concerned(change))
 
 
 def names_of(reference: Reference, key: ObjectKey, body: Body) -> tuple[frozenset[Name], str]:

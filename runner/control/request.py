@@ -30,6 +30,7 @@ class Trigger(StrEnum):
     CHANGED = "changed"
     ANNOTATED = "annotated"
     SELECTED = "selected"
+    REQUESTED = "requested"
     CONTENT = "content"
     REFERENCE = "reference"
     DEPENDENT = "dependent"
@@ -37,7 +38,7 @@ class Trigger(StrEnum):
     REQUEUED = "requeued"
     RETRY = "retry"
     PERIOD = "period"
-    BACKLOG = "backlog"
+    START = "start"
     DRIFT = "drift"
 
     @property
@@ -52,6 +53,7 @@ _PRIORITIES = {
     Trigger.CHANGED: Priority.CHANGE,
     Trigger.ANNOTATED: Priority.CHANGE,
     Trigger.SELECTED: Priority.CHANGE,
+    Trigger.REQUESTED: Priority.CHANGE,
     Trigger.CONTENT: Priority.CHANGE,
     Trigger.REFERENCE: Priority.DEPENDENT,
     Trigger.DEPENDENT: Priority.DEPENDENT,
@@ -59,11 +61,13 @@ _PRIORITIES = {
     Trigger.REQUEUED: Priority.RETRY,
     Trigger.RETRY: Priority.RETRY,
     Trigger.PERIOD: Priority.BACKGROUND,
-    Trigger.BACKLOG: Priority.BACKGROUND,
+    Trigger.START: Priority.BACKGROUND,
     Trigger.DRIFT: Priority.CHECK,
 }
 DRIFT_ONLY = frozenset({Trigger.DRIFT})
 """Of a request that asks for a check run, and for nothing real."""
+MOST_REASONS = 10
+"""Kept of one request; of the rest only how many there are."""
 
 
 def most_urgent(triggers: Iterable[Trigger]) -> Priority:
@@ -71,12 +75,57 @@ def most_urgent(triggers: Iterable[Trigger]) -> Priority:
 
 
 @dataclass(frozen=True, slots=True)
+class Reason:
+    """What happened: to which object, by which field manager, to which fields, and when; empty is not known.
+
+    `time` is in RFC 3339. Two that differ in it alone are one.
+    """
+
+    trigger: Trigger
+    object: ObjectKey | None = None
+    manager: str = ""
+    fields: tuple[str, ...] = ()
+    time: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Reasons:
+    """The first reasons of a request, and how many more there are."""
+
+    first: tuple[Reason, ...]
+    more: int = 0
+
+    @classmethod
+    def of(cls, trigger: Trigger, reason: Reason | None = None) -> Reasons:
+        return cls((reason,)) if reason is not None else _BARE[trigger]
+
+    def __add__(self, later: Reasons) -> Reasons:
+        new = [reason for reason in later.first if reason not in self.first]
+        kept = (*self.first, *new)
+        return Reasons(kept[:MOST_REASONS], self.more + later.more + max(0, len(kept) - MOST_REASONS))
+
+    @property
+    def most_urgent(self) -> Trigger:
+        """The trigger of the most urgent one; of several, the first."""
+        return min((reason.trigger for reason in self.first), key=_PRIORITIES.__getitem__)
+
+
+NO_REASONS = Reasons(())
+_BARE = {trigger: Reasons((Reason(trigger),)) for trigger in Trigger}
+"""Most requests wait for their period: one object serves them all."""
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
-    """What a worker takes from the queue; `waited` is in seconds since the request was due."""
+    """What a worker takes from the queue; `waited` is in seconds since the request was due.
+
+    `triggers` holds also what was to come later, such as the period; `reasons` only what made it due.
+    """
 
     key: ObjectKey
     triggers: frozenset[Trigger]
     waited: float = 0.0
+    reasons: Reasons = NO_REASONS
 
     @property
     def priority(self) -> Priority:
@@ -94,12 +143,20 @@ class Waiting:
     triggers: frozenset[Trigger]
     due: float
     priority: Priority
+    reasons: Reasons
     order: int = 0
 
     def merge(self, trigger: Trigger) -> None:
         if trigger not in self.triggers:
             self.triggers |= {trigger}
             self.priority = most_urgent(self.triggers)
+
+    def because(self, reasons: Reasons, due: float, now: float) -> None:
+        """Take note of why it is due; what is to come later than the rest is no reason yet."""
+        if self.due <= now:
+            self.reasons += reasons if due <= now else NO_REASONS
+        elif due < self.due:
+            self.reasons = reasons
 
 
 def age(waiting: Waiting) -> tuple[bool, int]:

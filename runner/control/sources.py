@@ -138,4 +138,4 @@ class Watching:
     def _enqueue(self, enqueue: Enqueue | None) -> None:
         if enqueue is not None:
             log.debug("Enqueued", key=str(enqueue.key), trigger=str(enqueue.trigger))
-            self._queue.add(enqueue.key, enqueue.trigger)
+            self._queue.add(enqueue.key, enqueue.trigger, reason=enqueue.reason)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeGuard
 
 from runner.config.expressions import search
 from runner.errors import ExpressionError
@@ -19,6 +19,7 @@ from runner.objects import LEVELS, Body, nested_deeper
 RUNNING = "Running"
 SUCCESSFUL = "Successful"
 FAILURE = "Failure"
+PAUSED = "Paused"
 DRIFTED = "Drifted"
 
 Condition = dict[str, Any]
@@ -98,7 +99,7 @@ def _built(old: Condition | None, moment: Moment, wanted: Condition) -> Conditio
     new = {
         "type": wanted["type"],
         "status": wanted["status"],
-        "lastTransitionTime": since if _is_time(since) else moment.stamp,
+        "lastTransitionTime": since if is_time(since) else moment.stamp,
         "reason": wanted["reason"],
         "message": wanted["message"],
     }
@@ -113,7 +114,7 @@ def _observe(condition: Condition, moment: Moment) -> None:
         condition["observedGeneration"] = moment.generation
 
 
-def _is_time(value: object) -> bool:
+def is_time(value: object) -> TypeGuard[str]:
     try:
         return isinstance(value, str) and datetime.fromisoformat(value) is not None
     except ValueError:
@@ -185,6 +186,7 @@ def running(body: Body, moment: Moment) -> Status:
     """A run starts. Failure stays as it is: it is True until the next success."""
     status = status_of(body)
     conditions = conditions_of(status)
+    _resume(conditions, moment)
     _forget_progress(conditions)
     put(conditions, moment, _condition(RUNNING, "True", "Running", STARTED))
     unset(conditions, moment, SUCCESSFUL)
@@ -225,9 +227,10 @@ def succeeded(body: Body, moment: Moment, stats: Stats | None, fields: Fields = 
 
 
 def drifted(body: Body, moment: Moment, wanted: Condition) -> Status:
-    """What a check run has found; no other condition is touched."""
+    """What a check run has found; no other condition is touched, but what is checked is no longer paused."""
     status = status_of(body)
     conditions = conditions_of(status)
+    _resume(conditions, moment)
     put(conditions, moment, wanted, always=True)
     return {**status, "conditions": conditions}
 
@@ -246,11 +249,17 @@ def refused(body: Body, moment: Moment, message: str) -> Status:
     """Nothing was run: the object asks for something impossible, or the run could not be started."""
     status = status_of(body)
     conditions = conditions_of(status)
+    _resume(conditions, moment)
     _forget_progress(conditions)
     unset(conditions, moment, RUNNING)
     unset(conditions, moment, SUCCESSFUL)
     put(conditions, moment, _condition(FAILURE, "True", "Failed", message), always=True)
     return {**status, "conditions": conditions}
+
+
+def _resume(conditions: list[Condition], moment: Moment) -> None:
+    if find(conditions, PAUSED) is not None:
+        put(conditions, moment, _condition(PAUSED, "False", "Resumed", "Resumed"))
 
 
 def interrupted(body: Body, moment: Moment) -> Status:

@@ -1,9 +1,10 @@
-"""Keys that become due later, and how long a failing one waits."""
+"""Keys that become due later, how long a failing one waits, and where the time of a reconcile goes."""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import count
 from typing import Protocol
 
@@ -117,3 +118,37 @@ class Backoffs:
     def __len__(self) -> int:
         """How many keys are failing."""
         return len(self._failing)
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """Where the time of a reconcile went, in seconds. `waited` is the time in the queue once due."""
+
+    waited: float = 0.0
+    get: float = 0.0
+    prepare: float = 0.0
+    ansible: float = 0.0
+    status: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """How long the reconcile took, once it was its turn."""
+        return self.get + self.prepare + self.ansible + self.status
+
+
+class Stopwatch:
+    """Adds the time since the last lap to the stage that just ended."""
+
+    def __init__(self, seconds: Callable[[], float], waited: float) -> None:
+        self._seconds = seconds
+        self._last = seconds()
+        self._stages = {"waited": waited}
+
+    def lap(self, stage: str) -> None:
+        now = self._seconds()
+        self._stages[stage] = self._stages.get(stage, 0.0) + now - self._last
+        self._last = now
+
+    def stages(self) -> Stages:
+        """Where the time went so far."""
+        return Stages(**self._stages)

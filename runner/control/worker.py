@@ -10,12 +10,13 @@ from pathlib import Path
 
 import structlog
 
-from runner.control.attempt import Attempt, Result, Stages, Verdict
+from runner.control.attempt import Attempt, Result, Verdict
 from runner.control.narrator import Narrator
 from runner.control.queue import WorkQueue
+from runner.control.reasons import told_all
 from runner.control.request import Request
-from runner.control.timers import LONGEST
-from runner.execute.run import Run
+from runner.control.timers import LONGEST, Stages
+from runner.execute.run import Run, result_of
 from runner.kube.listwatch import Change
 from runner.metrics import Metrics
 from runner.objects import ObjectKey
@@ -143,12 +144,15 @@ class Report:
             result.verdict,
             attempt.stopwatch.stages(),
         )
+        reasons = attempt.request.reasons
         self._metrics.worked(gvk, waited=stages.waited, seconds=stages.seconds)
         if named := _FRAMEWORK_RESULTS.get(verdict):
             self._metrics.framework(gvk, named, stages.seconds)
         if outcome is not None:
             self._metrics.reconciled(gvk, stages.seconds)
             self._metrics.ran(gvk, stages.ansible, succeeded=outcome.succeeded, engine=str(outcome.engine))
+            if reasons.first:
+                self._metrics.ran_because(gvk, reasons.most_urgent, result_of(outcome))
         if verdict in (Verdict.SUCCEEDED, Verdict.FAILED):
             self._metrics.result(gvk, succeeded=verdict is Verdict.SUCCEEDED)
             self._metrics.settled(attempt.key, succeeded=verdict is Verdict.SUCCEEDED)
@@ -194,6 +198,7 @@ class Report:
             changed=stats.changed if stats else 0,
             failures=stats.failures if stats else 0,
             triggers=sorted(attempt.request.triggers),
+            reasons=told_all(attempt.request.reasons),
             content=str(attempt.content.path),
             **({"error": attempt.failure} if failed else {}),
             **({"output": str(self._output(run))} if failed and run else {}),

@@ -13,15 +13,18 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import structlog
 
 from runner.execute.output import EventDict
+from runner.execute.run import Run
 from runner.execute.rundir import private_directory, write_private
 
 LATEST = "latest"
+ABOUT = "run.json"
 HIDDEN = "(hidden)"
 _KNOWN = re.compile(
     r"(ANSIBLE|AWX|RUNNER|K8S_AUTH|KUBE|KUBERNETES|LC|PYTHON|XDG|OPERATOR|POD|WATCH|MAX)_?[A-Z0-9_]*"
@@ -52,10 +55,30 @@ def _shown(name: str, value: str) -> bool:
     return bool(_KNOWN.fullmatch(name)) and not _SECRET.search(name) and not _CREDENTIALS.search(value)
 
 
-def started(artifacts: Path, engine: str, why_cold: str) -> None:
-    """Write how the run was started, and why that way; ansible-runner has no such file."""
+def started(artifacts: Path, run: Run, engine: str, why_cold: str) -> None:
+    """Write why the run was started, how, and why that way; ansible-runner has no such files."""
     with contextlib.suppress(OSError):
         write_private(artifacts / "engine", f"{engine}: {why_cold}" if why_cold else engine)
+        write_private(artifacts / ABOUT, json.dumps(about(run, engine, why_cold, datetime.now(UTC))))
+
+
+def about(run: Run, engine: str, why_cold: str, now: datetime) -> dict[str, Any]:
+    """What `run.json` says of a run that was started `now`; what is not known is left out."""
+    found = {
+        "id": run.ident,
+        "apiVersion": run.key.gvk.api_version,
+        "kind": run.key.gvk.kind,
+        "namespace": run.key.namespace,
+        "name": run.key.name,
+        "uid": run.uid,
+        "generation": run.generation,
+        "content": str(run.content.path),
+        "engine": engine,
+        "whyCold": why_cold,
+        "started": now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        **run.why,
+    }
+    return {name: value for name, value in found.items() if value}
 
 
 def finish(artifacts: Path, status: str, return_code: int) -> None:

@@ -167,7 +167,7 @@ class Executor:
                         under_way = begun
                         self._children.add(under_way.child)
                         with suppress(OSError):  # for people; the run is under way
-                            artifacts.started(prepared.artifacts, under_way.engine, under_way.why_cold)
+                            artifacts.started(prepared.artifacts, run, under_way.engine, under_way.why_cold)
                         left = run.deadline and max(0.0, run.deadline - (time.monotonic() - started))
                         ending, code = await _follow(under_way.child, stream, stop, left)
         finally:

@@ -48,7 +48,8 @@ class Run:
     `max_artifacts` below 1 keeps the artifacts of all runs; `kubeconfig` is the text of the file that
     the run's modules find through KUBECONFIG and K8S_AUTH_KUBECONFIG; `rescued_tasks_fail` counts a task that
     failed and was rescued as a failure, as the Go operator does; `console_verbosity` is that of the custom
-    resource's annotation: above 0 the console shows a task's output as it is; `engine` is what was asked for.
+    resource's annotation: above 0 the console shows a task's output as it is; `engine` is what was asked for;
+    `why` holds its reasons, attempt and previous result, as they are written into its artifacts.
     """
 
     ident: str
@@ -65,6 +66,8 @@ class Run:
     rescued_tasks_fail: bool = False
     console_verbosity: int = 0
     engine: Engine = Engine.AUTO
+    generation: int = 0
+    why: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Ending(StrEnum):
@@ -125,6 +128,13 @@ class Outcome:
             and not self.messages
             and not self.unreachable
         )
+
+
+def result_of(outcome: Outcome) -> str:
+    """In a word: succeeded, failed, or interrupted."""
+    if outcome.ending is Ending.CANCELLED:
+        return "interrupted"
+    return "succeeded" if outcome.succeeded else "failed"
 
 
 @dataclass(frozen=True, slots=True)

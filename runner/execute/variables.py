@@ -56,10 +56,11 @@ class ExtraVars:
     warnings: tuple[str, ...] = ()
 
 
-def extra_vars(body: Body, watch: Watch, *, finalizing: bool) -> ExtraVars:
+def extra_vars(body: Body, watch: Watch, *, finalizing: bool, run: Body | None = None) -> ExtraVars:
     """The extra vars of one run of `body`; on a deletion run the finalizer's vars are added. Later parts win.
 
-    `body` is nested no deeper than `objects.LEVELS`, or it would not have been read.
+    `run` is what the run is told of itself, in `ansible_operator_run`: text of whoever made it necessary, which is
+    marked unsafe always. `body` is nested no deeper than `objects.LEVELS`, or it would not have been read.
     """
     meta: Body = body.get("metadata") or {}
     spec = body.get("spec")
@@ -74,7 +75,10 @@ def extra_vars(body: Body, watch: Watch, *, finalizing: bool) -> ExtraVars:
     }
     if watch.mark_unsafe:
         parts = _harmless(parts, warnings)
-    values = {**parts.pop("spec"), "ansible_operator_meta": parts.pop("meta"), **parts, **watch.vars}
+    ours = {"ansible_operator_meta": parts.pop("meta")}
+    if run is not None:
+        ours["ansible_operator_run"] = _unsafe(run, set())
+    values = {**parts.pop("spec"), **ours, **parts, **watch.vars}
     if finalizing and watch.finalizer:
         values |= watch.finalizer.vars
     return ExtraVars(values, _few(warnings))

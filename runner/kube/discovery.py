@@ -35,7 +35,7 @@ class Resource:
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """The URL path, percent-encoded. A namespace given for a cluster-scoped kind is ignored."""
-        parts = [_root(self.gvk.group, self.gvk.version)]
+        parts = [root(self.gvk.group, self.gvk.version)]
         if namespace and self.namespaced:
             parts += ["namespaces", quote(namespace, safe="")]
         parts += [self.plural, *(quote(part, safe=":") for part in (name, subresource) if part)]
@@ -91,22 +91,24 @@ class Discovery:
             if self._clock.now() - known.asked_at < ABSENT_FOR:
                 return
             try:
-                found = await self._client.request("GET", _root(group, version))
+                found = await self._client.request("GET", root(group, version))
             except NotFoundError:
                 found = {}
-            resources = _resources(group, version, (found or {}).get("resources") or ())
+            resources = resources_of(group, version, (found or {}).get("resources") or ())
             known.by_plural = {resource.plural: resource for resource in resources}
             known.by_kind = {resource.gvk.kind: resource for resource in reversed(resources)}
             known.asked_at = self._clock.now()
 
 
-def _root(group: str, version: str) -> str:
+def root(group: str, version: str) -> str:
+    """The URL path of a version of a group."""
     if not group:
         return f"/api/{quote(version, safe='')}"
     return f"/apis/{quote(group, safe='')}/{quote(version, safe='')}"
 
 
-def _resources(group: str, version: str, entries: Sequence[Body]) -> list[Resource]:
+def resources_of(group: str, version: str, entries: Sequence[Body]) -> list[Resource]:
+    """The entries of an APIResourceList, each with its subresources if they are among them."""
     subresources: dict[str, set[str]] = {}
     for entry in entries:
         plural, slash, sub = entry["name"].partition("/")

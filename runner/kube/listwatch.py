@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -132,7 +132,8 @@ class What(StrEnum):
 class Change:
     """One object's change. ADDED has no `old`; GONE has no `new`, and its `old` is the last state known.
 
-    `listed`: found by the first list, so part of the backlog at start-up and no news.
+    `listed`: found by the first list, so part of the backlog at start-up and no news. `managed` are the entries of
+    managedFields that `new` came with, which no Store keeps.
     """
 
     what: What
@@ -140,6 +141,7 @@ class Change:
     old: ObjectMeta | None
     new: ObjectMeta | None
     listed: bool = False
+    managed: Sequence[Body] = field(default=(), compare=False, repr=False)
 
 
 class Store:
@@ -158,7 +160,7 @@ class Store:
     def __iter__(self) -> Iterator[ObjectMeta]:
         return iter(tuple(self._objects.values()))
 
-    def put(self, new: ObjectMeta, *, listed: bool = False) -> list[Change]:
+    def put(self, new: ObjectMeta, managed: Sequence[Body] = (), *, listed: bool = False) -> list[Change]:
         """Knows `new` from now on. The same name with another uid is another object: one goes, one comes."""
         name = (new.namespace, new.name)
         old = self._objects.get(name)
@@ -166,10 +168,10 @@ class Store:
             if old.resource_version == new.resource_version:
                 return []
             self._objects[name] = new
-            return [Change(What.UPDATED, self._gvk, old, new)]
+            return [Change(What.UPDATED, self._gvk, old, new, managed=managed)]
         self._objects[name] = new
         gone = [Change(What.GONE, self._gvk, old, None)] if old is not None else []
-        return [*gone, Change(What.ADDED, self._gvk, None, new, listed)]
+        return [*gone, Change(What.ADDED, self._gvk, None, new, listed, managed)]
 
     def remove(self, last: ObjectMeta) -> list[Change]:
         """Forgets the object; `last` is its state when it was deleted. Nothing if another one has its name."""

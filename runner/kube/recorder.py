@@ -26,6 +26,8 @@ MESSAGE_LIMIT = 1024
 NAME_LIMIT = 253
 BURST = 25.0
 REFILL_SECONDS = 300.0
+KEPT = 10.0
+"""Of a BURST, what is normal leaves to warnings."""
 REMEMBERED = 4096
 SAME_FOR = 600.0
 
@@ -74,13 +76,16 @@ class Correlator:
     _written: OrderedDict[Said, Written] = field(default_factory=OrderedDict)
     _buckets: OrderedDict[str, _Bucket] = field(default_factory=OrderedDict)
 
-    def allowed(self, uid: str, now: float) -> bool:
-        """Whether one more Event about this object may be written: BURST at once, then one per REFILL_SECONDS."""
+    def allowed(self, uid: str, now: float, kept: float = 0.0) -> bool:
+        """Whether one more Event about this object may be written: BURST at once, then one per REFILL_SECONDS.
+
+        So many of them are `kept` for others.
+        """
         bucket = self._buckets.pop(uid, None) or _Bucket(at=now)
         _insert(self._buckets, uid, bucket)
         bucket.tokens = min(BURST, bucket.tokens + (now - bucket.at) / REFILL_SECONDS)
         bucket.at = now
-        if bucket.tokens < 1.0:
+        if bucket.tokens < 1.0 + kept:
             return False
         bucket.tokens -= 1.0
         return True
@@ -157,7 +162,8 @@ class Recorder:
 
     def record(self, key: ObjectKey, uid: str, kind_of: EventType, reason: str, message: str) -> None:
         """Never blocks, never raises; drops what exceeds the object's rate or the queue."""
-        if self._known.allowed(uid, self._clock.now()) and not self._waiting.full():
+        kept = KEPT if kind_of == "Normal" else 0.0
+        if self._known.allowed(uid, self._clock.now(), kept) and not self._waiting.full():
             self._waiting.put_nowait(Said(key, uid, kind_of, reason, shortened(message)))
 
     async def run(self) -> None:

@@ -34,7 +34,7 @@ from runner.kube.client import Client
 from runner.kube.clock import REAL, Backoff, Clock
 from runner.kube.discovery import Discovery, Resource
 from runner.kube.listwatch import Change, Name, Store, WatchFrom, pages, watching
-from runner.objects import Body, GroupVersionKind, parse_meta
+from runner.objects import Body, GroupVersionKind, managed_fields, parse_meta
 
 LEAST, MOST = 0.1, 30.0
 ABSENT_POLL = 10.0
@@ -194,7 +194,7 @@ class Reflector:
                 for item in page.items:
                     meta = parse_meta(item)
                     seen.add((meta.namespace, meta.name))
-                    self._tell(self.store.put(meta, listed=listed))
+                    self._tell(self.store.put(meta, managed_fields(item), listed=listed))
         self._tell(self.store.keep_only(seen))
         self._version = version
         self.has_synced.set()
@@ -217,8 +217,8 @@ class Reflector:
 
     def _take(self, kind: str, body: Body) -> None:
         if kind != "BOOKMARK":
-            meta = parse_meta(body)
-            self._tell(self.store.remove(meta) if kind == "DELETED" else self.store.put(meta))
+            meta, managed = parse_meta(body), managed_fields(body)
+            self._tell(self.store.remove(meta) if kind == "DELETED" else self.store.put(meta, managed))
         self._version = body["metadata"]["resourceVersion"]
 
     def _tell(self, changes: list[Change]) -> None:

@@ -77,6 +77,15 @@ class OwnWrites:
             await asyncio.wait(tuple(self._under_way), timeout=seconds)
 
 
+def items_of(body: object) -> list[dict[str, Any]]:
+    """The objects of a list, each with the kind that the list has for all."""
+    items = body.get("items") if isinstance(body, dict) else None
+    if not isinstance(body, dict) or not isinstance(items, list):
+        return []
+    typed = {"apiVersion": body.get("apiVersion"), "kind": str(body.get("kind", "")).removesuffix("List")}
+    return [{**typed, **item} for item in items if isinstance(item, dict)]
+
+
 def written(method: str, body: object) -> list[tuple[str, str]]:
     """The (uid, resourceVersion) pairs that the answer to a successful write tells of.
 

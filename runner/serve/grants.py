@@ -116,6 +116,11 @@ class Grant:
         self._open: dict[asyncio.Task[object], Connection] = {}
 
     @property
+    def keeps(self) -> bool:
+        """Whether anybody wants the objects of its own that the run wrote or read."""
+        return self._children is not None
+
+    @property
     def children(self) -> tuple[dict[str, Any], ...]:
         """The objects of its own that the run wrote or read, as last answered; none where nobody wants them."""
         return self._children.bodies() if self._children is not None else ()

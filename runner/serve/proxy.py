@@ -21,8 +21,8 @@ from runner.kube.discovery import Discovery
 from runner.kube.impersonation import IMPERSONATE
 from runner.metrics import Metrics
 from runner.objects import GroupVersionKind, Owner
-from runner.serve import checkmode, forward
-from runner.serve.dependents import Dependents, OnDependent, OwnWrites, written
+from runner.serve import checkmode, forward, ownership
+from runner.serve.dependents import Dependents, OnDependent, OwnWrites, items_of, written
 from runner.serve.dryruns import Comparing, compared
 from runner.serve.forward import STREAMS, Target, forwardable, is_upgrade, parse_target, upgrade
 from runner.serve.grants import Grant, Grants
@@ -178,7 +178,7 @@ class Proxy:
     async def _answer(
         self, request: web.BaseRequest, target: Target | None, upstream: aiohttp.ClientResponse, grant: Grant
     ) -> web.StreamResponse:
-        if target is not None and _worth_a_look(request.method, target, upstream):
+        if target is not None and _worth_a_look(request.method, target, upstream, lists=grant.keeps):
             body, complete = await forward.read_up_to(upstream.content, LOOKED_AT)
             if not complete:
                 return await forward.stream_response(request, upstream, body)
@@ -200,6 +200,9 @@ class Proxy:
         if not write and not self._dependents.might_be(raw):
             return
         body = forward.parsed(raw)
+        if method == "GET" and not target.name:
+            await self._look_at_list(body, target, len(raw), grant)
+            return
         if write:
             for uid, version in written(method, body):
                 self._own.add(uid, version)
@@ -207,14 +210,25 @@ class Proxy:
         if isinstance(body, dict) and method != "DELETE":
             await self._dependents.recognise(body, target, grant.owner)
 
+    async def _look_at_list(self, body: object, target: Target, size: int, grant: Grant) -> None:
+        """The run has read its own objects, among others."""
+        items = items_of(body)
+        own = [item for item in items if ownership.named_by(item, grant.owner) is not None]
+        for item in own:
+            grant.saw("GET", item, size // len(items))
+        for item in own[:1]:
+            await self._dependents.recognise(item, target, grant.owner)
+
 
 def _may_upgrade(method: str, target: Target | None) -> bool:
     """Not a write to an object: the API server performs it, upgrade or not, and nobody would look at it."""
     return method not in WRITES or target is None or target.subresource in STREAMS
 
 
-def _worth_a_look(method: str, target: Target, upstream: aiohttp.ClientResponse) -> bool:
-    """A successful write that was meant, or the read of one object."""
+def _worth_a_look(method: str, target: Target, upstream: aiohttp.ClientResponse, *, lists: bool) -> bool:
+    """A successful write that was meant, or the read of one object; of a list where somebody wants to know."""
     if target.watch or target.dry_run or target.subresource in STREAMS or not upstream.ok:
         return False
-    return forward.is_json(upstream.headers) and (method in WRITES or (method == "GET" and target.name != ""))
+    return forward.is_json(upstream.headers) and (
+        method in WRITES or (method == "GET" and (lists or target.name != ""))
+    )

@@ -13,9 +13,9 @@ import yaml
 
 from runner.config.watchesfile import read_watches
 from runner.errors import WatchesError
+from runner.validate.content.places import IMAGE_HOME
 from runner.validate.documents import Document, of_kind, project_directory, read_manifests, shown
-from runner.validate.places import IMAGE_HOME
-from runner.validate.touches import EVENTS, Touch, of_content, of_watch, resource_of
+from runner.validate.manifests.touches import EVENTS, Touch, of_content, of_watch, resource_of
 
 HEADER = "# Made by `ansible-operator rbac`; rules it cannot know belong in a role of their own.\n---\n"
 

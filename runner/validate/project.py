@@ -11,14 +11,17 @@ from runner.config.watches import Content, Watch
 from runner.config.watchesfile import read_watches
 from runner.config.yamlfile import Located
 from runner.errors import WatchesError
-from runner.validate import ansible_content, dependencies, documents, ignores, manifests, watching
-from runner.validate.content import Reader, redirects
-from runner.validate.crds import Watched
+from runner.validate import consistency, documents, ignores
+from runner.validate.content import check as ansible_content
+from runner.validate.content import dependencies
+from runner.validate.content.installed import Installed
+from runner.validate.content.places import IMAGE_HOME, Places, find_places
+from runner.validate.content.reader import Reader, redirects
 from runner.validate.documents import shown
 from runner.validate.findings import Finding, count, of_problem
 from runner.validate.formats import FORMATS
-from runner.validate.installed import Installed
-from runner.validate.places import IMAGE_HOME, Places, find_places
+from runner.validate.manifests import watching
+from runner.validate.manifests.crds import Watched
 from runner.validate.rules import Severity
 
 
@@ -42,7 +45,7 @@ def validate(project: Path, watches_file: Path, environment: Mapping[str, str]) 
         *watching.check(reading, watched),
         *(finding for finding in documents.read(watches_file)[1] if finding.rule == "yaml-key-twice"),
         *_of_content(watched, project, places, environment),
-        *manifests.check(watched, reading.entries, project, places),
+        *consistency.check(watched, reading.entries, project, places),
     }
     kept = ignores.apply(list(findings), _texts(project, watches_file, findings))
     return sorted(kept, key=lambda finding: finding.place)

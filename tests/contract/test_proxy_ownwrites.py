@@ -170,3 +170,13 @@ def answering(body: dict[str, Any], status: int) -> Answer:
         return web.json_response(body, status=status)
 
     return answer
+
+
+async def test_a_grant_shows_the_children_that_a_list_holds_with_the_lists_kind(bench: Bench) -> None:
+    ref = {"apiVersion": OWNER.gvk.api_version, "kind": OWNER.gvk.kind, "name": OWNER.name, "uid": OWNER.uid}
+    own = {"metadata": {"uid": "u1", "ownerReferences": [ref]}}
+    strange = {"metadata": {"uid": "u2", "ownerReferences": [{**ref, "uid": "somebody else's"}]}}
+    bench.answer = answering({"apiVersion": "v1", "kind": "PodList", "items": [own, strange, {}]}, 200)
+    with bench.proxy.grant(OWNER) as grant:
+        await bench.ask("GET", PATH.rpartition("/")[0], grant)
+    assert grant.children == ({"apiVersion": "v1", "kind": "Pod", **own},)

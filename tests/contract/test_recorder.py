@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from runner.config.settings import ClusterSettings
 from runner.kube.client import Client
-from runner.kube.recorder import QUEUE, Recorder
+from runner.kube.recorder import QUEUE, EventType, Recorder
 from runner.objects import GroupVersionKind, ObjectKey
 from tests.fixtures.apiserver import ApiServer, Reply, failure, serving
 from tests.fixtures.clock import FakeClock
@@ -30,8 +30,10 @@ class Scene:
     recorder: Recorder
     time: FakeClock
 
-    def say(self, message: str = "it works", *, key: ObjectKey = KEY, uid: str = "u") -> None:
-        self.recorder.record(key, uid, "Normal", "Running", message)
+    def say(
+        self, message: str = "it works", *, key: ObjectKey = KEY, uid: str = "u", type_: EventType = "Normal"
+    ) -> None:
+        self.recorder.record(key, uid, type_, "Running", message)
 
 
 @pytest.fixture
@@ -95,15 +97,23 @@ async def test_an_event_is_written_anew_when_the_one_before_is_gone(scene: Scene
 
 async def test_one_object_cannot_flood_and_does_not_silence_another(scene: Scene) -> None:
     for number in range(100):
-        scene.say(f"{number}")
+        scene.say(f"{number}", type_="Warning")
     scene.say(uid="other")
     await until(lambda: scene.server.asked and scene.server.asked[-1].body["involvedObject"]["uid"] == "other")
     assert scene.server.count("post") == 26
     scene.time.advance(301)
-    scene.say("later")
-    scene.say("too much")
+    scene.say("later", type_="Warning")
+    scene.say("too much", type_="Warning")
     await until(lambda: scene.server.count("post") == 27)
     assert scene.server.asked[-1].body["message"] == "later"
+
+
+async def test_what_is_normal_leaves_room_for_a_warning(scene: Scene) -> None:
+    for number in range(100):
+        scene.say(f"{number}")
+    scene.say("it broke", type_="Warning")
+    await until(lambda: scene.server.asked and scene.server.asked[-1].body["message"] == "it broke")
+    assert scene.server.count("post") == 16
 
 
 async def test_forbidden_is_told_once_with_what_to_do_and_then_left_alone(scene: Scene) -> None:

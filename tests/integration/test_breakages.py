@@ -1,8 +1,9 @@
 # ruff: noqa: E501  (texts as people read them)
-"""Thirteen ways to break a role, and what the condition and the Event say of each, to the letter."""
+"""Thirteen ways to break a role, and what condition, Event and a terminal's log say of each, to the letter."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,9 +17,9 @@ import pytest
 import yaml
 
 from bench.observer import Object, Observer, condition, wait_for
-from bench.operator import OperatorProcess
 from runner.dev.controlplane import ControlPlane
 from tests.fixtures.operators import GROUP, Project, definition
+from tests.fixtures.terminal import Terminal
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 
@@ -42,7 +43,8 @@ spec:
 class Breakage:
     """`tasks` are those of the role of that kind, `told` what is to be read; `files` are more of the role's.
 
-    `older` is what can be told with ansible-core 2.18, where that knows less.
+    `older` is what can be told with ansible-core 2.18, where that knows less; `logged` what the log says, where it
+    knows more; `task` the one that failed, if Ansible came to the end of one.
     """
 
     kind: str
@@ -50,6 +52,8 @@ class Breakage:
     told: str
     files: Mapping[str, str] = field(default_factory=dict)
     older: str = ""
+    logged: str = ""
+    task: str = ""
 
 
 def k8s(name: str, replicas: str) -> str:
@@ -64,6 +68,7 @@ BREAKAGES = (
         '- name: Say something\n  ansible.builtin.debug:\n    msg: "{{ mesage }}"\n',
         "'mesage' is undefined (Say something, roles/undefined/tasks/main.yml:3)",
         older="'mesage' is undefined (Say something, roles/undefined/tasks/main.yml:1)",
+        task="Say something (roles/undefined/tasks/main.yml:1)",
     ),
     Breakage(
         "Template",
@@ -71,12 +76,14 @@ BREAKAGES = (
         "'titel' is undefined in templates/page.j2:2 (Write the page, roles/template/tasks/main.yml:1)",
         {"templates/page.j2": "<h1>\n{{ titel }}\n</h1>\n"},
         older="'titel' is undefined (Write the page, roles/template/tasks/main.yml:1)",
+        task="Write the page (roles/template/tasks/main.yml:1)",
     ),
     Breakage(
         "Refused",
         "- name: Create the Deployment\n" + k8s("blog", "-1"),
         "Deployment blog refused (422): spec.replicas: Invalid value: -1: must be greater than or equal to 0"
         " (Create the Deployment, roles/refused/tasks/main.yml:1)",
+        task="Create the Deployment (roles/refused/tasks/main.yml:1)",
     ),
     Breakage(
         "Forbidden",
@@ -84,6 +91,7 @@ BREAKAGES = (
         '    namespace: "{{ ansible_operator_meta.namespace }}"\n',
         'Secret password refused (403): User "system:serviceaccount:{namespace}:operator" cannot get resource "secrets"'
         ' in API group "" in the namespace "{namespace}" (Read the password, roles/forbidden/tasks/main.yml:1)',
+        task="Read the password (roles/forbidden/tasks/main.yml:1)",
     ),
     Breakage(
         "Loop",
@@ -93,11 +101,13 @@ BREAKAGES = (
         " (Create the Deployment, roles/loop/tasks/main.yml:1, item 2 of 3)",
         older="Deployment blog-a refused (400): spec.replicas: got string, want int32"
         " (Create the Deployment, roles/loop/tasks/main.yml:1, item 1 of 3 and 2 more)",  # every template gives text
+        task="Create the Deployment (roles/loop/tasks/main.yml:1)",
     ),
     Breakage(
         "Hidden",
         "- name: Use the password\n  ansible.builtin.command: /bin/false hunter2\n  no_log: true\n",
         "A task failed, and no_log hides its output (Use the password, roles/hidden/tasks/main.yml:1)",
+        task="Use the password (roles/hidden/tasks/main.yml:1)",
     ),
     Breakage(
         "Syntax",
@@ -115,16 +125,21 @@ BREAKAGES = (
         "Fail",
         '- name: Refuse\n  ansible.builtin.fail: {msg: "spec.size must be at most 5: it is {{ size }}"}\n  vars: {size: 7}\n',
         "spec.size must be at most 5: it is 7",
+        logged="spec.size must be at most 5: it is 7 (Refuse, roles/fail/tasks/main.yml:1)",
+        task="Refuse (roles/fail/tasks/main.yml:1)",
     ),
     Breakage(
         "Assert",
         "- name: Check\n  ansible.builtin.assert: {that: size | int < 5, fail_msg: Five is the most}\n  vars: {size: 7}\n",
         "Five is the most",
+        logged="Five is the most (Check, roles/assert/tasks/main.yml:1)",
+        task="Check (roles/assert/tasks/main.yml:1)",
     ),
     Breakage(
         "Command",
         "- name: List it\n  ansible.builtin.command: ls /no/such/file\n",
         "exit code 2: ls: cannot access '/no/such/file': No such file or directory (List it, roles/command/tasks/main.yml:1)",
+        task="List it (roles/command/tasks/main.yml:1)",
     ),
     Breakage(
         "Hang",
@@ -137,6 +152,7 @@ BREAKAGES = (
         "- name: Set the status\n  operator_sdk.util.k8s_status:\n    api_version: v1\n    kind: ConfigMap\n    name: blog\n"
         '    namespace: "{{ ansible_operator_meta.namespace }}"\n    status: {ready: true}\n',
         "Resource v1.ConfigMap does not support the status subresource (Set the status, roles/status/tasks/main.yml:1)",
+        task="Set the status (roles/status/tasks/main.yml:1)",
     ),
 )  # fmt: skip
 RULES = [
@@ -153,6 +169,7 @@ class Broken:
     namespace: str
     objects: Mapping[str, Object]
     events: Mapping[str, Object]
+    log: Mapping[str, list[str]]
 
 
 @pytest.fixture(scope="module")
@@ -169,19 +186,14 @@ def broken(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
         observer.apply(definition(breakage.kind))
     for breakage in BREAKAGES:
         wait_for("the kind to be served", partial(observer.serves, GROUP, breakage.kind), seconds=30)
-    operator = OperatorProcess(
-        project.path,
-        account(control_plane, observer, directory),
-        directory / "operator",
-        f"--run-deadline={DEADLINE}s",
-        "--max-concurrent-runs=2",
-        environment={"WATCH_NAMESPACE": namespace, "ANSIBLE_GATHERING": "explicit"},
-    )
+    kubeconfig = account(control_plane, observer, directory)
+    flags = (f"--run-deadline={DEADLINE}s", "--max-concurrent-runs=2")
+    environment = {"WATCH_NAMESPACE": namespace, "ANSIBLE_GATHERING": "explicit"}
     try:
-        operator.start()
-        yield seen(observer, namespace)
+        with Terminal(project.path, kubeconfig, directory, *flags, **environment) as terminal:
+            terminal.wait("Ready")
+            yield seen(observer, terminal)
     finally:
-        operator.stop()
         for breakage in BREAKAGES:
             observer.delete(
                 "apiextensions.k8s.io/v1", "CustomResourceDefinition", f"{breakage.kind.lower()}s.test.example.com"
@@ -215,7 +227,7 @@ def account(control_plane: ControlPlane, observer: Observer, directory: Path) ->
     return path
 
 
-def seen(observer: Observer, namespace: str) -> Broken:
+def seen(observer: Observer, terminal: Terminal) -> Broken:
     """An object of each kind; those that have failed are deleted, for they would be tried again and again."""
     objects: dict[str, Object] = {}
     events: dict[str, Object] = {}
@@ -226,7 +238,16 @@ def seen(observer: Observer, namespace: str) -> Broken:
         objects[breakage.kind] = wait_for(what, partial(failed, observer, breakage.kind), seconds=90)
         events[breakage.kind] = wait_for(what, partial(warning, observer, breakage.kind), seconds=30)
         observer.delete(GROUP, breakage.kind, "blog")
-    return Broken(namespace, objects, events)
+    log = {breakage.kind: lines(terminal, f"{breakage.kind} {observer.namespace}/blog") for breakage in BREAKAGES}
+    return Broken(observer.namespace, objects, events, log)
+
+
+def lines(terminal: Terminal, key: str) -> list[str]:
+    """What the terminal shows of an object up to its first failure."""
+    terminal.wait(f"{key}: failed after ")
+    shown = terminal.lines()
+    end = next(number for number, line in enumerate(shown) if f"{key}: failed after " in line)
+    return [*(line for line in shown[:end] if key in line), *shown[end : end + 2]]
 
 
 def failed(observer: Observer, kind: str) -> Object | None:
@@ -240,8 +261,31 @@ def warning(observer: Observer, kind: str) -> Object | None:
 
 @pytest.mark.parametrize("breakage", BREAKAGES, ids=lambda breakage: breakage.kind)
 def test_condition_and_event_say_what_broke_and_where(broken: Broken, breakage: Breakage) -> None:
-    told = ((OLD and breakage.older) or breakage.told).replace("{namespace}", broken.namespace)
+    told = told_of(breakage, broken)
     assert condition(broken.objects[breakage.kind], "Failure")["message"] == told
     event = broken.events[breakage.kind]
     assert (event["type"], event["reason"], event["message"]) == ("Warning", "ReconcileFailed", told)
     assert len(told) <= LONGEST
+
+
+@pytest.mark.parametrize("breakage", BREAKAGES, ids=lambda breakage: breakage.kind)
+def test_a_terminal_shows_the_task_that_failed_why_and_what_follows(broken: Broken, breakage: Breakage) -> None:
+    role, key = breakage.kind.lower(), f"{breakage.kind} {broken.namespace}/blog"
+    assert [without_what_varies(line) for line in broken.log[breakage.kind]] == [
+        f"… info    {key}: running roles/{role}, because it was created",
+        *([f"… info    {key}: failed: {breakage.task}, … s"] if breakage.task else []),
+        f"… error   {key}: failed after … s: {breakage.logged or told_of(breakage, broken)}",
+        "    next try at once, whole output: …/stdout",
+    ]
+    assert max(map(len, broken.log[breakage.kind])) <= LONGEST
+
+
+def told_of(breakage: Breakage, broken: Broken) -> str:
+    return ((OLD and breakage.older) or breakage.told).replace("{namespace}", broken.namespace)
+
+
+def without_what_varies(line: str) -> str:
+    """`…` for the time of day, durations, and the directory of the run."""
+    line = re.sub(r"^\d\d:\d\d:\d\d ", "… ", line)
+    line = re.sub(r"( failed after |, )\d+(?:\.\d)? s(?=:|$)", r"\1… s", line)
+    return re.sub(r"output: /\S+/stdout$", "output: …/stdout", line)

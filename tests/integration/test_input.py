@@ -169,7 +169,7 @@ def test_a_run_that_takes_longer_than_its_deadline_is_ended_and_is_a_failure(
     things.create("first")
     things.wait("first", "Failure")
     message = things.condition("first", "Failure")["message"]
-    assert "longer than 3 s (--run-deadline): " in message
+    assert "longer than 3 s (--run-deadline)" in message
 
 
 def _warning(observer: Observer) -> str:

@@ -10,9 +10,9 @@ import yaml
 from bench.observer import wait_for
 from runner.config.yamlfile import read_yaml
 from runner.dev.api import Api
-from runner.validate import definitions, structural, watching
 from runner.validate.documents import Document
-from runner.validate.values import misfits
+from runner.validate.manifests import definitions, structural, watching
+from runner.validate.manifests.values import misfits
 from tests.unit.validate.good import MEMCACHED
 
 pytestmark = pytest.mark.cluster

@@ -70,6 +70,15 @@ VARIABLES = (
         seen=lambda f: isinstance(variables(f, "full")["ansible_operator_meta"], dict),
     ),
     Row(
+        id="variables-meta-alone",
+        says="and alone with the prefix of Ansible's own variables, but for ansible_operator_run, which is ours",
+        batch="values",
+        seen=lambda f: sorted(
+            name for name in variables(f, "full") if name.startswith("ansible_") and name != "ansible_operator_run"
+        ),
+        expected=["ansible_operator_meta"],
+    ),
+    Row(
         id="variables-meta-cluster",
         says="namespace is empty for a cluster-scoped CR",
         batch="values",

@@ -13,19 +13,21 @@ from runner.config.watches import Content, Finalizer, Watch
 from runner.control import status
 from runner.control.changes import of_resource
 from runner.control.check import checking, condition, finding
-from runner.control.plan import PERIOD, AddFinalizer, Defaults, Occasion, Perform, Plan, Skip, plan
+from runner.control.pause import MODE, PAUSED, Pause, paused
+from runner.control.plan import PERIOD, AddFinalizer, Defaults, Occasion, Paused, Perform, Plan, Skip, plan
 from runner.control.request import Trigger
 from runner.control.status import Moment
 from runner.differences import Difference
 from runner.execute.failure import Failure
-from runner.execute.run import Ending, Outcome, Stats
+from runner.execute.run import Ending, Outcome, Run, Stats
 from runner.kube.listwatch import Change, What
-from runner.objects import MODE, GroupVersionKind, parse_meta
+from runner.objects import GroupVersionKind, ObjectKey, parse_meta
 
 APPLE = GroupVersionKind("fruit.example.com", "v1", "Apple")
 WATCH = Watch(APPLE, Content(Path("/roles/apple"), is_role=True), reconcile_period=3600.0)
 DRIFTING = replace(WATCH, drift_period=600.0)
 FINALIZING = replace(DRIFTING, finalizer=Finalizer("example.com/f"))
+KEY = ObjectKey(APPLE, "orchard", "a")
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 MOMENT = Moment(NOW, 3)
 CHECK = {MODE: "check"}
@@ -53,9 +55,7 @@ def performed(of: dict[str, Any], watch: Watch, *triggers: Trigger) -> Perform:
     return step
 
 
-@pytest.mark.parametrize(
-    "trigger", [Trigger.CHANGED, Trigger.RETRY, Trigger.PERIOD, Trigger.DRIFT, Trigger.BACKLOG]
-)
+@pytest.mark.parametrize("trigger", [Trigger.CHANGED, Trigger.RETRY, Trigger.PERIOD, Trigger.DRIFT, Trigger.START])
 def test_the_annotation_makes_every_run_a_check(trigger: Trigger) -> None:
     assert performed(body(annotations=CHECK), WATCH, trigger).check
 
@@ -178,5 +178,20 @@ def test_a_real_run_ends_drift_and_says_nothing_of_it_where_nobody_has_asked() -
 
 
 def test_check_mode_is_asked_for_beside_the_arguments_of_a_manifest() -> None:
-    assert checking("") == "--check --diff"
-    assert checking("'--tags a'") == "--tags a --check --diff"
+    for asked, given in (("", "--check --diff"), ("'--tags a'", "--tags a --check --diff")):
+        assert checking(Run("1", KEY, "u", WATCH.content, {}, "", ansible_args=asked)).ansible_args == given
+
+
+def test_a_paused_object_is_not_checked_either() -> None:
+    annotations = CHECK | {PAUSED: "true"}
+    deleted: dict[str, Any] = {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["example.com/f"]}
+    assert isinstance(planned(body(annotations=annotations), FINALIZING), Paused)
+    assert isinstance(planned(body(annotations=annotations, **deleted), FINALIZING), Paused)
+    assert isinstance(planned(body(rested=600, annotations={PAUSED: "true"}), DRIFTING, Trigger.DRIFT), Paused)
+
+
+def test_an_object_that_is_checked_is_no_longer_paused() -> None:
+    resting = body(rested=5)
+    rest = {**resting, "status": paused(resting, MOMENT, Pause("true"))}
+    after = {each["type"]: each for each in condition(rest, MOMENT, finding(GOOD))["conditions"]}
+    assert (after["Paused"]["status"], after["Paused"]["reason"]) == ("False", "Resumed")

@@ -161,6 +161,13 @@ async def test_a_child_that_is_gone_counts_no_more(scene: Scene) -> None:
     assert scene.status == {}
 
 
+async def test_a_child_that_went_while_the_run_lasted_is_none(scene: Scene) -> None:
+    seen = copy.deepcopy(scene.child())
+    scene.live.look(Change(What.GONE, DEPLOYMENT, parse_meta(seen), None), OWNER_WATCH)
+    del scene.objects.stored[CHILD]
+    assert await scene.live.current(OWNER, (seen,)) == ()
+
+
 async def test_a_custom_resource_that_is_gone_is_let_go(scene: Scene) -> None:
     await scene.run_ended()
     scene.live.forget(OWNER)

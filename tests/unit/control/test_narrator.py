@@ -10,9 +10,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from runner.config.watches import Content, Watch
-from runner.control.attempt import Attempt, Result, Stages, Stopwatch, Verdict
+from runner.control.attempt import Attempt, Result, Verdict
 from runner.control.narrator import HELD, Narrator, cause, duration, ordinal, reason, task_line
 from runner.control.request import Request, Trigger
+from runner.control.timers import Stages, Stopwatch
 from runner.execute.run import Ending, Event, Outcome, Run, Stats
 from runner.objects import GroupVersionKind, ObjectKey
 
@@ -230,7 +231,11 @@ def test_the_place_is_said_where_the_message_does_not(message: str, task: str, t
 
 
 def test_the_most_urgent_reason_is_said_first() -> None:
-    assert reason({Trigger.PERIOD, Trigger.CHANGED}) == "its spec changed and its period is over"
+    assert reason({Trigger.DEPENDENT, Trigger.CHANGED}) == "its spec changed and a dependent changed"
+
+
+def test_a_period_that_was_waited_for_is_no_reason_beside_a_change() -> None:
+    assert reason({Trigger.PERIOD, Trigger.CHANGED}) == "its spec changed"
 
 
 def test_every_trigger_is_a_reason() -> None:

@@ -147,7 +147,7 @@ def reconciled(completion: object = "2026-01-01T11:59:00.123+00:00", **successfu
 
 
 RESTING = Defaults(reconcile_period=3600, reconcile_at_start=False)
-STARTED = frozenset({Trigger.BACKLOG})
+STARTED = frozenset({Trigger.START})
 
 
 def at_start(of: dict[str, Any], spread: float = 0.0, defaults: Defaults = RESTING) -> Plan:

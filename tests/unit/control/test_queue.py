@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from runner.control.queue import AGEING, Depth, Priority, Request, Trigger, WorkQueue
+from runner.control.request import Reason
 from runner.control.timers import LONGEST, Backoffs
 from runner.objects import GroupVersionKind, ObjectKey
 from tests.fixtures.clock import FakeClock
@@ -81,14 +82,14 @@ async def test_adding_a_key_again_keeps_its_place(queue: WorkQueue) -> None:
 
 
 async def test_urgent_entries_come_first(queue: WorkQueue) -> None:
-    for trigger in (Trigger.BACKLOG, Trigger.RETRY, Trigger.DEPENDENT, Trigger.CHANGED, Trigger.DELETING):
+    for trigger in (Trigger.START, Trigger.RETRY, Trigger.DEPENDENT, Trigger.CHANGED, Trigger.DELETING):
         queue.add(key(trigger.value), trigger)
-    assert await names(queue, 5) == ["deleting", "changed", "dependent", "retry", "backlog"]
+    assert await names(queue, 5) == ["deleting", "changed", "dependent", "retry", "start"]
 
 
 async def test_a_change_promotes_an_entry_that_waits(queue: WorkQueue) -> None:
-    queue.add(key("backlog"), Trigger.BACKLOG)
-    queue.add(key("edited"), Trigger.BACKLOG)
+    queue.add(key("backlog"), Trigger.START)
+    queue.add(key("edited"), Trigger.START)
     queue.add(key("edited"), Trigger.CHANGED)
     assert await names(queue, 2) == ["edited", "backlog"]
 
@@ -183,7 +184,7 @@ async def test_a_full_kind_does_not_block_another(clock: FakeClock) -> None:
     queue = make(clock, apple=1)
     for name in "ab":
         queue.add(key(name), Trigger.DELETING)
-    queue.add(key("p", PEAR), Trigger.BACKLOG)
+    queue.add(key("p", PEAR), Trigger.START)
     assert await names(queue, 2) == ["a", "p"]
     assert await nothing_is_due(queue)
 
@@ -213,13 +214,13 @@ async def test_the_total_cap_holds_over_all_kinds(clock: FakeClock) -> None:
 async def test_kinds_take_turns_in_order_of_arrival(clock: FakeClock) -> None:
     queue = make(clock)
     for name in "ab":
-        queue.add(key(name), Trigger.BACKLOG)
-        queue.add(key("p" + name, PEAR), Trigger.BACKLOG)
+        queue.add(key(name), Trigger.START)
+        queue.add(key("p" + name, PEAR), Trigger.START)
     assert await names(queue, 4) == ["a", "pa", "b", "pb"]
 
 
 async def test_a_flood_of_changes_does_not_starve_the_backlog(queue: WorkQueue) -> None:
-    queue.add(key("old"), Trigger.BACKLOG)
+    queue.add(key("old"), Trigger.START)
     for number in range(2 * AGEING):
         queue.add(key(str(number)), Trigger.CHANGED)
     assert "old" in await names(queue, AGEING)
@@ -227,7 +228,7 @@ async def test_a_flood_of_changes_does_not_starve_the_backlog(queue: WorkQueue) 
 
 async def test_a_change_overtakes_a_backlog_however_long_that_waited(queue: WorkQueue, clock: FakeClock) -> None:
     for number in range(100):
-        queue.add(key(str(number)), Trigger.BACKLOG)
+        queue.add(key(str(number)), Trigger.START)
     clock.advance(36000)
     queue.add(key("new"), Trigger.CHANGED)
     assert await names(queue, 1) == ["new"]
@@ -316,14 +317,44 @@ async def test_the_depth_of_the_queue_is_told_per_kind(queue: WorkQueue) -> None
     assert queue.depths() == {APPLE: Depth(1, 1, 1), PEAR: Depth(0, 1, 0)}
 
 
+EDITED = Reason(Trigger.DEPENDENT, key("child"), "kubectl-edit", ("spec.size",))
+
+
+async def test_a_request_carries_the_reasons_of_all_that_made_it_due(queue: WorkQueue) -> None:
+    queue.add(key("a"), Trigger.RETRY)
+    queue.add(key("a"), Trigger.DEPENDENT, reason=EDITED)
+    assert (await take(queue)).reasons.first == (Reason(Trigger.RETRY), EDITED)
+
+
+async def test_what_would_have_come_later_is_no_reason(queue: WorkQueue, clock: FakeClock) -> None:
+    queue.add(key("a"), Trigger.PERIOD, after=60)
+    queue.add(key("a"), Trigger.DEPENDENT, reason=EDITED)
+    entry = await take(queue)
+    assert entry.triggers == {Trigger.PERIOD, Trigger.DEPENDENT}
+    assert entry.reasons.first == (EDITED,)
+    queue.add(key("a"), Trigger.CHANGED)
+    queue.add(key("a"), Trigger.PERIOD, after=60)
+    queue.done(key("a"))
+    assert (await take(queue)).reasons.first == (Reason(Trigger.CHANGED),)
+
+
+async def test_a_period_that_has_passed_is_the_reason(queue: WorkQueue, clock: FakeClock) -> None:
+    queue.add(key("a"), Trigger.PERIOD, after=60)
+    queue.add(key("a"), Trigger.RETRY, after=90)
+    clock.advance(61)
+    assert (await take(queue)).reasons.first == (Reason(Trigger.PERIOD),)
+
+
 async def test_checks_wait_for_all_that_is_real_however_long_they_have_been_due(queue: WorkQueue) -> None:
     queue.add(key("check"), Trigger.DRIFT)
     for number in range(2 * AGEING):
-        queue.add(key(f"{number}"), Trigger.BACKLOG)
+        queue.add(key(f"{number}"), Trigger.START)
     assert (await names(queue, 2 * AGEING + 1))[-1] == "check"
 
 
 async def test_what_is_real_makes_a_check_that_waits_urgent(queue: WorkQueue, clock: FakeClock) -> None:
     queue.add(key("a"), Trigger.DRIFT, after=600)
     queue.add(key("a"), Trigger.CHANGED)
-    assert await take(queue) == Request(key("a"), frozenset({Trigger.DRIFT, Trigger.CHANGED}))
+    entry = await take(queue)
+    assert entry.triggers == {Trigger.DRIFT, Trigger.CHANGED}
+    assert entry.reasons.first == (Reason(Trigger.CHANGED),)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import cast
 
@@ -14,10 +14,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from runner.config.watches import Content, Finalizer, Requirement, Selector, Watch
-from runner.control.attempt import Attempt, Listeners, Result, Stages, Verdict
+from runner.control.attempt import Attempt, Listeners, Result, Verdict
+from runner.control.pause import PAUSED
 from runner.control.plan import PERIOD, VERBOSITY, Defaults, Perform
 from runner.control.reconciler import Reconciler
-from runner.control.request import Request, Trigger
+from runner.control.request import Reason, Reasons, Request, Trigger
+from runner.control.timers import Stages
 from runner.errors import (
     ApiError,
     ForbiddenError,
@@ -867,7 +869,7 @@ async def test_an_object_that_rests_at_the_start_is_not_run() -> None:
     scene.objects.create(KEY)
     scene.answer(replace(SUCCESS, stats=Stats(ok=1, completion="2026-01-01T11:59:00+00:00")))
     await scene.reconcile()
-    assert await scene.reconcile(Trigger.BACKLOG) == Result(Verdict.SKIPPED, 3540, Trigger.PERIOD)
+    assert await scene.reconcile(Trigger.START) == Result(Verdict.SKIPPED, 3540, Trigger.PERIOD)
     assert len(scene.executor.runs) == 1
 
 
@@ -884,3 +886,90 @@ async def test_every_reconcile_is_accounted_for(scene: Scene) -> None:
     expected = replace(SUCCESS, children=({"kind": "Pip"},))
     assert (outcome, verdict, stages.waited) == (expected, Verdict.SUCCEEDED, 1.5)
     assert min(stages.get, stages.prepare, stages.ansible, stages.status) > 0
+
+
+CHILD = ObjectKey(GroupVersionKind("apps", "v1", "Deployment"), "orchard", "web")
+EDITED = Reason(Trigger.DEPENDENT, CHILD, "kubectl-edit", ("spec.replicas",), "2026-01-01T11:59:59Z")
+
+
+def unwrapped(value: object) -> object:
+    """Without the marks of text that Ansible does not render."""
+    if isinstance(value, dict):
+        marked = value.get("__ansible_unsafe")
+        return marked if marked is not None else {key: unwrapped(item) for key, item in value.items()}
+    return [unwrapped(item) for item in value] if isinstance(value, list) else value
+
+
+async def test_a_run_knows_its_reasons_its_attempt_and_how_the_one_before_ended(scene: Scene) -> None:
+    scene.answer(FAILURE)
+    await scene.reconcile()
+    reasons = Reasons((EDITED, Reason(Trigger.RETRY)))
+    await scene.reconciler.reconcile(Request(KEY, frozenset({Trigger.RETRY}), 2, reasons))
+    told = {
+        "reasons": [
+            {
+                "trigger": "dependent",
+                "apiVersion": "apps/v1",
+                "kind": "Deployment",
+                "namespace": "orchard",
+                "name": "web",
+                "manager": "kubectl-edit",
+                "fields": ["spec.replicas"],
+                "time": "2026-01-01T11:59:59Z",
+            },
+            {"trigger": "retry", "time": "2026-01-01T11:59:58Z"},
+        ],
+        "attempt": 2,
+        "previous": "failed",
+    }
+    run = scene.executor.runs[-1]
+    assert unwrapped(run.extra_vars["ansible_operator_run"]) == told
+    assert (run.why, run.generation) == (told, 1)
+
+
+async def test_another_generation_counts_its_own_attempts(scene: Scene) -> None:
+    await scene.reconcile()
+    scene.objects.edit(KEY, lambda body: body["spec"].update(size=2))
+    await scene.reconcile(Trigger.CHANGED)
+    assert [(run.why["attempt"], run.why["previous"]) for run in scene.executor.runs] == [
+        (1, ""),
+        (1, "succeeded"),
+    ]
+
+
+async def test_an_event_tells_of_the_dependent_that_caused_a_run_and_of_nothing_else(scene: Scene) -> None:
+    await scene.reconciler.reconcile(Request(KEY, frozenset({Trigger.DEPENDENT}), 0, Reasons((EDITED,))))
+    await scene.reconciler.reconcile(Request(KEY, frozenset({Trigger.PERIOD}), 0, Reasons.of(Trigger.PERIOD)))
+    assert scene.recorder.events == [
+        ("Normal", "DependentChanged", "Deployment orchard/web changed by kubectl-edit: spec.replicas")
+    ]
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+async def test_of_a_paused_object_only_the_condition_is_written(mortal: Scene, deleted: bool) -> None:
+    mortal.objects.edit(KEY, lambda body: body["metadata"].update(annotations={PAUSED: "true"}))
+    if deleted:
+        mortal.objects.edit(KEY, lambda body: body["metadata"].update(finalizers=[FINALIZER]))
+        mortal.objects.delete(KEY)
+    before = mortal.objects.writes
+    assert await mortal.reconcile() == Result(Verdict.SKIPPED, None, Trigger.ANNOTATED, 1)
+    await mortal.reconcile(Trigger.PERIOD)
+    assert (mortal.objects.writes - before, mortal.executor.runs) == (1, [])
+    assert mortal.states() == {"Paused": ("True", "Paused")}
+    assert mortal.recorder.events == []
+
+
+async def test_a_pause_that_nobody_can_read_is_warned_of_once(scene: Scene) -> None:
+    scene.objects.edit(KEY, lambda body: body["metadata"].update(annotations={PAUSED: "soon"}))
+    await scene.reconcile()
+    await scene.reconcile()
+    ((kind, reason, message),) = scene.recorder.events
+    assert (kind, reason, "'soon'" in message) == ("Warning", "InvalidSpec", True)
+
+
+async def test_a_pause_with_a_moment_comes_back_then_and_runs(scene: Scene) -> None:
+    scene.objects.edit(KEY, lambda body: body["metadata"].update(annotations={PAUSED: "2026-01-01T12:00:30Z"}))
+    assert (await scene.reconcile()).after == 30
+    scene.now += timedelta(seconds=30)
+    assert (await scene.reconcile(Trigger.ANNOTATED)).verdict is Verdict.SUCCEEDED
+    assert scene.states() == {**SUCCEEDED, "Paused": ("False", "Resumed")}

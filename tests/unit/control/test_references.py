@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from runner.config.watches import Content, Reference, Requirement, Selector, Watch
-from runner.control.changes import Enqueue
+from runner.control.reasons import told
 from runner.control.references import MOST, References, names_of
 from runner.control.request import Trigger
 from runner.control.sources import Asked, Place
@@ -195,8 +195,11 @@ def test_only_the_namespaces_of_the_operator_are_watched() -> None:
     assert set(watching.asked) == {(SECRET, "one"), (SECRET, "two")}
 
 
-def test_an_enqueue_names_key_and_trigger() -> None:
+def test_an_enqueue_names_key_trigger_and_reason() -> None:
     scene = Scene(BY_NAME)
     scene.read(key("a"), "creds")
     (asked,) = scene.watching.asked[SECRET, ""]
-    assert asked(EDIT, lambda *_: False) == (Enqueue(key("a"), Trigger.REFERENCE),)
+    (enqueue,) = asked(EDIT, lambda *_: False)
+    assert enqueue.reason is not None
+    assert (enqueue.key, enqueue.trigger) == (key("a"), Trigger.REFERENCE)
+    assert told(enqueue.reason).startswith("Secret one/creds changed")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,8 +10,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from runner.config.watches import Content, Watch
-from runner.control.attempt import Attempt, Result, Stages, Stopwatch, Verdict
-from runner.control.request import Request, Trigger
+from runner.control.attempt import Attempt, Result, Verdict
+from runner.control.request import Reason, Reasons, Request, Trigger
+from runner.control.timers import Stages, Stopwatch
 from runner.control.worker import Report
 from runner.execute.run import Ending, Outcome, Run, Stats
 from runner.kube.listwatch import Change, What
@@ -88,6 +90,18 @@ def test_a_failure_is_an_error_with_its_cause_and_the_place_of_the_whole_output(
         "no such image",
         "/runs/7/stdout",
     )
+
+
+def test_a_run_is_counted_once_by_its_most_urgent_reason(report: Report, metrics: Metrics) -> None:
+    reasons = Reasons((Reason(Trigger.PERIOD), Reason(Trigger.DEPENDENT)), more=3)
+    attempt = ended()
+    attempt.request = replace(attempt.request, reasons=reasons)
+    with capture_logs() as logs:
+        report.finished(attempt, Result(Verdict.SUCCEEDED))
+    labels = {"group": "example.com", "version": "v1", "kind": "Thing", "result": "succeeded"}
+    assert value(metrics, "ansible_operator_runs_total", **labels, trigger="dependent") == 1
+    assert value(metrics, "ansible_operator_runs_total", **labels, trigger="period") is None
+    assert logs[0]["reasons"][0] == "period"
 
 
 @pytest.mark.parametrize("verdict", [Verdict.SKIPPED, Verdict.GONE])

@@ -284,7 +284,7 @@ def test_whatever_somebody_wrote_into_the_status_a_run_is_planned_and_reported(
     found: Any, generation: int, at_start: bool
 ) -> None:
     body = {"metadata": {"generation": generation}, "status": found}
-    trigger = Trigger.BACKLOG if at_start else Trigger.CHANGED
+    trigger = Trigger.START if at_start else Trigger.CHANGED
     assert plan(body, WATCH, Defaults(reconcile_at_start=False), Occasion(MOMENT.now, frozenset({trigger})))
     status.failing_with(body)
     status.interrupted(body, MOMENT)

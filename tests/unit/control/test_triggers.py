@@ -10,6 +10,7 @@ import pytest
 
 from runner.config.watches import Content, Finalizer, Requirement, Selector, Watch
 from runner.control.changes import OwnerWatch, of_dependent, of_resource
+from runner.control.pause import PAUSED, RECONCILE
 from runner.control.request import Priority, Trigger
 from runner.kube.listwatch import Change, What
 from runner.objects import PRIMARY, PRIMARY_TYPE, GroupVersionKind, ObjectKey, ObjectMeta, OwnerRef
@@ -64,7 +65,7 @@ NO_GENERATION = replace(META, generation=0)
     ("change", "expected"),
     [
         (seen(None, META), Trigger.CREATED),
-        (seen(None, META, listed=True), Trigger.BACKLOG),
+        (seen(None, META, listed=True), Trigger.START),
         (seen(META, None), Trigger.GONE),
         (edited(generation=2), Trigger.CHANGED),
         (edited(uid="u2"), Trigger.CREATED),
@@ -89,6 +90,13 @@ def test_a_custom_resource_is_reconciled_at_a_new_generation_but_not_at_a_status
 def test_annotations_trigger_only_where_the_watch_asks_for_them() -> None:
     watch = replace(WATCH, watch_annotations=True)
     assert trigger(edited(annotations=(("a", "b"),)), watch) is Trigger.ANNOTATED
+
+
+def test_a_run_is_asked_for_and_a_pause_is_noticed_whatever_the_watch_says_of_annotations() -> None:
+    assert trigger(edited(annotations=((RECONCILE, "1"),))) is Trigger.REQUESTED
+    assert trigger(edited(annotations=((RECONCILE, "1"),), generation=2)) is Trigger.REQUESTED
+    assert trigger(edited(annotations=((PAUSED, "true"),))) is Trigger.ANNOTATED
+    assert trigger(edited(replace(META, annotations=((PAUSED, "true"),)), annotations=())) is Trigger.ANNOTATED
 
 
 @pytest.mark.parametrize(
@@ -125,13 +133,18 @@ def test_a_deletion_is_reconciled_only_with_our_finalizer(change: Change, expect
     assert trigger(change, FINALIZING) is expected
 
 
+def test_an_object_that_is_being_deleted_is_resumed_too() -> None:
+    dying = replace(OURS, deletion="now", annotations=((PAUSED, "true"),))
+    assert trigger(edited(dying, annotations=()), FINALIZING) is Trigger.DELETING
+
+
 def test_a_finalizer_is_honoured_though_the_selector_matches_no_more() -> None:
     watch = replace(SELECTING, finalizer=FINALIZING.finalizer)
     assert trigger(edited(OURS, deletion="now"), watch) is Trigger.DELETING
 
 
 def test_a_deletion_goes_before_a_change_and_a_change_before_the_backlog() -> None:
-    assert Trigger.DELETING.priority < Trigger.CHANGED.priority < Trigger.BACKLOG.priority
+    assert Trigger.DELETING.priority < Trigger.CHANGED.priority < Trigger.START.priority
     assert Trigger.DELETING.priority is Priority.FINALIZER
 
 

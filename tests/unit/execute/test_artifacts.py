@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from runner.execute.artifacts import StdoutFile, begin, described_environment, finish, rotate
+from runner.config.watches import Content
+from runner.execute.artifacts import StdoutFile, begin, described_environment, finish, rotate, started
+from runner.execute.run import Run
+from runner.objects import GroupVersionKind, ObjectKey
 
 
 def some_runs(directory: Path, *names: str) -> None:
@@ -56,6 +61,46 @@ def test_the_latest_link_is_absolute_and_replaced(tmp_path: Path) -> None:
 
     assert (tmp_path / "latest").readlink() == tmp_path / "2"
     assert {path.name for path in tmp_path.iterdir()} == {"1", "2", "latest"}
+
+
+WHY = {"reasons": [{"trigger": "changed", "fields": ["spec.size"]}], "attempt": 2, "previous": "failed"}
+RUN = Run(
+    ident="7",
+    key=ObjectKey(GroupVersionKind("example.com", "v1", "Thing"), "ns", "first"),
+    uid="u",
+    content=Content(Path("/roles/thing"), is_role=True),
+    extra_vars={"password": "s3cr3t"},
+    kubeconfig="s3cr3t",
+    generation=3,
+    why=WHY,
+)
+
+
+def test_a_run_leaves_why_and_how_it_was_started_in_a_private_file(tmp_path: Path) -> None:
+    started(tmp_path, RUN, "cold", "a reason")
+    file = tmp_path / "run.json"
+    found = json.loads(file.read_text())
+    assert found.pop("started").endswith("Z")
+    assert found == {
+        "id": "7",
+        "apiVersion": "example.com/v1",
+        "kind": "Thing",
+        "namespace": "ns",
+        "name": "first",
+        "uid": "u",
+        "generation": 3,
+        "content": "/roles/thing",
+        "engine": "cold",
+        "whyCold": "a reason",
+        **WHY,
+    }
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_what_is_not_known_of_a_run_is_left_out(tmp_path: Path) -> None:
+    started(tmp_path, replace(RUN, generation=0, why={"reasons": [], "attempt": 1, "previous": ""}), "warm", "")
+    found = json.loads((tmp_path / "run.json").read_text())
+    assert not {"generation", "whyCold", "reasons", "previous"} & set(found)
 
 
 def test_a_file_that_cannot_be_written_does_not_end_the_run(tmp_path: Path) -> None:

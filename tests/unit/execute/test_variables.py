@@ -318,3 +318,12 @@ def _foreign_marks(value: Any) -> Iterator[str]:
             yield from (key for key in value if key.startswith("__ansible_"))
         for item in value.values():
             yield from _foreign_marks(item)
+
+
+@pytest.mark.parametrize("watch", [WATCH, UNSAFE])
+def test_what_a_run_is_told_of_itself_is_never_rendered(watch: Watch) -> None:
+    text = "{{ lookup('pipe', 'id') }}"
+    run = {"attempt": 1, "reasons": [{"manager": text, "fields": [text]}]}
+    made = extra_vars(body({"ansibleOperatorRun": "mine"}), watch, finalizing=False, run=run).values
+    unsafe = {"__ansible_unsafe": text}
+    assert made["ansible_operator_run"] == {"attempt": 1, "reasons": [{"manager": unsafe, "fields": [unsafe]}]}

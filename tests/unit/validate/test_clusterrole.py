@@ -11,7 +11,7 @@ import yaml
 
 from runner.cli import main
 from runner.validate.clusterrole import rules
-from runner.validate.touches import READ, WRITE, Touch, guessed_plural, of_tasks, of_text
+from runner.validate.manifests.touches import READ, WRITE, Touch, guessed_plural, of_tasks, of_text
 
 ROOT = Path(__file__).parents[3]
 Capture = pytest.CaptureFixture[str]

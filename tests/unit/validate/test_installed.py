@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.validate.installed import UNKNOWABLE, Installed
-from runner.validate.places import BUNDLED, Places, find_places
+from runner.validate.content.installed import UNKNOWABLE, Installed
+from runner.validate.content.places import BUNDLED, Places, find_places
 
 NONE: frozenset[str] = frozenset()
 COLLECTION = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runner.validate.jinja import Broken, Jinja, of_expression, of_template
+from runner.validate.content.jinja import Broken, Jinja, of_expression, of_template
 
 
 def parsed(text: str) -> Jinja:

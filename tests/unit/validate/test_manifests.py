@@ -6,7 +6,7 @@ import pytest
 from ansible.vars.reserved import get_reserved_names
 from jinja2 import Environment
 
-from runner.validate import specvars
+from runner.validate.manifests import specvars
 from tests.unit.validate.conftest import CRD, ROLE, Sound
 
 FILE = "config/crd/thing.yaml"

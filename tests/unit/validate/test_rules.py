@@ -12,7 +12,7 @@ from tools import rules
 
 ROOT = Path(__file__).parents[3]
 SOURCES = [
-    *(ROOT / "runner/validate").glob("*.py"),
+    *(ROOT / "runner/validate").rglob("*.py"),
     *(ROOT / "runner/config").glob("*.py"),
     ROOT / "runner/errors.py",
 ]

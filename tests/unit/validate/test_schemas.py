@@ -6,7 +6,7 @@ import pytest
 
 from runner.config.yamlfile import read_yaml
 from runner.validate.documents import Document
-from runner.validate.schemas import spec_fields
+from runner.validate.manifests.schemas import spec_fields
 
 
 def crd(spec: str, more: str = "") -> Document:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runner.config.yamlfile import read_yaml
-from runner.validate.values import LONGEST_MESSAGE, misfits, refused_by_go
+from runner.validate.manifests.values import LONGEST_MESSAGE, misfits, refused_by_go
 
 
 def said(schema: str, value: str) -> list[tuple[str, str]]:

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import SettingsError
-from runner.validate import documentation
-from runner.validate.documentation import Options
-from runner.validate.places import Places
+from runner.validate.content import documentation
+from runner.validate.content.documentation import Options
+from runner.validate.content.places import Places
 
 _BUILTIN = ("ansible.builtin", "ansible.legacy")
 _FIELD = re.compile(r"^    (\w+)\s*=\s.*FieldAttribute\((.*)$", re.MULTILINE)

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from runner.config.watchesfile import Reading
-from runner.validate.crds import Watched
 from runner.validate.findings import Finding, of_problem
+from runner.validate.manifests.crds import Watched
 
 TRUSTING = (
     "whoever may write such a resource can run commands as the operator: Jinja in it is evaluated, and a key such"

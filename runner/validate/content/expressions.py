@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.config.yamlfile import Located, Verbatim
-from runner.validate import jinja
-from runner.validate.closure import Closure, Source, Step
+from runner.validate.content import jinja
+from runner.validate.content.closure import Closure, Source, Step
+from runner.validate.content.installed import Installed
+from runner.validate.content.jinja import Asked, Broken, Jinja, Lookup
+from runner.validate.content.modules import meant
+from runner.validate.content.tasks import BLOCK_LISTS, PLAY_LISTS
 from runner.validate.documents import child, entries, members, shown, text
 from runner.validate.findings import Finding
-from runner.validate.installed import Installed
-from runner.validate.jinja import Asked, Broken, Jinja, Lookup
-from runner.validate.modules import meant
-from runner.validate.tasks import BLOCK_LISTS, PLAY_LISTS
 
 _EXPRESSIONS = ("when", "until", "changed_when", "failed_when", "break_when")
 _BARE = {"assert": "that", "debug": "var"}

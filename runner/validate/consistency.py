@@ -6,12 +6,13 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from runner.objects import GroupVersionKind
-from runner.validate import crds, definitions, documents, rbac, results, samples, scopes, specvars, structural
-from runner.validate.crds import Watched
+from runner.validate import documents
+from runner.validate.content.places import Places
+from runner.validate.content.reach import Reach, reach
 from runner.validate.documents import Document, of_kind
 from runner.validate.findings import Finding
-from runner.validate.places import Places
-from runner.validate.reach import Reach, reach
+from runner.validate.manifests import crds, definitions, rbac, results, samples, scopes, specvars, structural
+from runner.validate.manifests.crds import Watched
 
 NONE = (
     "the project has no CRD in crds/, config/ or deploy/, so that nothing can be said of schemas and samples: keep"

@@ -10,14 +10,14 @@ from typing import Any
 from runner.config.watches import Watch
 from runner.config.yamlfile import Located
 from runner.execute.variables import to_snake, variable_name
-from runner.validate.closure import Closure, Source, Step, vars_of
+from runner.validate.content.closure import Closure, Source, Step, vars_of
+from runner.validate.content.expressions import Text
+from runner.validate.content.jinja import has_jinja
+from runner.validate.content.modules import meant
+from runner.validate.content.tasks import Call
 from runner.validate.documents import child, entries, members, read, text, yaml_files
-from runner.validate.expressions import Text
 from runner.validate.findings import Finding
-from runner.validate.jinja import has_jinja
-from runner.validate.modules import meant
-from runner.validate.schemas import keeps_all
-from runner.validate.tasks import Call
+from runner.validate.manifests.schemas import keeps_all
 
 META = "ansible_operator_meta"
 META_FIELDS = ("name", "namespace")

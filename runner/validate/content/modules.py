@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from runner.config.yamlfile import Located
-from runner.validate.documentation import Option, Options
+from runner.validate.content.documentation import Option, Options
+from runner.validate.content.installed import Module
+from runner.validate.content.jinja import has_jinja
+from runner.validate.content.tasks import Call
 from runner.validate.documents import child, entries, members, text
 from runner.validate.findings import Finding
-from runner.validate.installed import Module
-from runner.validate.jinja import has_jinja
-from runner.validate.tasks import Call
 
 _ANY_OPTION = ("set_fact", "add_host", "package", "service", "gather_facts", "meta", "import_playbook")
 """Modules that take names of the user's choice, or hand on what they don't know to another module."""

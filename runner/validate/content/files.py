@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from runner.config.yamlfile import Located
-from runner.validate.closure import Closure, Source, Step
+from runner.validate.content.closure import Closure, Source, Step
+from runner.validate.content.expressions import Text, files_of
+from runner.validate.content.jinja import has_jinja
+from runner.validate.content.modules import meant
+from runner.validate.content.places import IMAGE_HOME
+from runner.validate.content.tasks import Call
 from runner.validate.documents import child, entries, members, text
-from runner.validate.expressions import Text, files_of
 from runner.validate.findings import Finding
-from runner.validate.jinja import has_jinja
-from runner.validate.modules import meant
-from runner.validate.places import IMAGE_HOME
-from runner.validate.tasks import Call
 
 _KINDS = {
     "template": ("templates", ("src",)),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from runner.validate.crds import Watched, crd_of
 from runner.validate.documents import Document, child, entries, members, of_kind, text, texts
 from runner.validate.findings import Finding
-from runner.validate.touches import EVENTS, LEASES, Touch, of_watch, resource_of
+from runner.validate.manifests.crds import Watched, crd_of
+from runner.validate.manifests.touches import EVENTS, LEASES, Touch, of_watch, resource_of
 
 ROLES = ("Role", "ClusterRole")
 BINDINGS = ("RoleBinding", "ClusterRoleBinding")

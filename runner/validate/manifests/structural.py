@@ -10,8 +10,8 @@ from typing import Any
 from runner.config.yamlfile import Located
 from runner.validate.documents import Document, child, entries, members, text, texts
 from runner.validate.findings import Finding
-from runner.validate.schemas import EMBEDDED, INT_OR_STRING, PRESERVE
-from runner.validate.values import misfits, refused_by_go
+from runner.validate.manifests.schemas import EMBEDDED, INT_OR_STRING, PRESERVE
+from runner.validate.manifests.values import misfits, refused_by_go
 
 TYPES = ("object", "array", "string", "integer", "number", "boolean")
 _MAPS, _LISTS = ("properties",), ("allOf", "anyOf", "oneOf", "required", "enum", "x-kubernetes-validations")

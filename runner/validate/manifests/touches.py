@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from runner.config.watches import Watch
-from runner.validate.crds import crd_of
 from runner.validate.documents import YAML, Document, read
+from runner.validate.manifests.crds import crd_of
 
 READ = ("get", "list", "watch")
 CHANGE = ("patch", "update")

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from runner.config.yamlfile import Located
-from runner.validate import tasks
+from runner.validate.content import tasks
+from runner.validate.content.installed import Installed, Module
+from runner.validate.content.tasks import Call, Task
 from runner.validate.documents import Document, child, entries, members, read, text, yaml_files
-from runner.validate.installed import Installed, Module
-from runner.validate.tasks import Call, Task
 
 
 @dataclass(frozen=True, slots=True)

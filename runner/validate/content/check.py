@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from runner.config.watches import Watch
-from runner.validate import expressions, files, modules, secrecy, syntax, variables
-from runner.validate.closure import Closure, Step
-from runner.validate.content import Used
-from runner.validate.crds import crd_of
+from runner.validate.content import expressions, files, modules, secrecy, syntax, variables
+from runner.validate.content.closure import Closure, Step
+from runner.validate.content.expressions import Texts
+from runner.validate.content.files import Files
+from runner.validate.content.installed import Installed
+from runner.validate.content.modules import Called
+from runner.validate.content.places import Places
+from runner.validate.content.reader import Used
+from runner.validate.content.uses import Use, What
+from runner.validate.content.variables import Resource
 from runner.validate.documents import Document, entries, members
-from runner.validate.expressions import Texts
-from runner.validate.files import Files
 from runner.validate.findings import Finding
-from runner.validate.installed import Installed
-from runner.validate.modules import Called
-from runner.validate.places import Places
-from runner.validate.schemas import schema_of
-from runner.validate.uses import Use, What
-from runner.validate.variables import Resource
+from runner.validate.manifests.crds import crd_of
+from runner.validate.manifests.schemas import schema_of
 
 
 def check(

@@ -9,7 +9,7 @@ from runner.config.watches import Watch
 from runner.config.yamlfile import Located
 from runner.validate.documents import Document, child, members, text
 from runner.validate.findings import Finding
-from runner.validate.schemas import ITEM, Schema, keeps, refuses_empty
+from runner.validate.manifests.schemas import ITEM, Schema, keeps, refuses_empty
 
 CONDITION = ("conditions", ITEM)
 WRITTEN = ("status", "reason", "message", "lastTransitionTime", "ansibleResult")

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 
 from runner.config.yamlfile import Located
-from runner.validate.closure import Source, Step, keywords_of
+from runner.validate.content.closure import Source, Step, keywords_of
+from runner.validate.content.installed import Installed
+from runner.validate.content.jinja import has_jinja
+from runner.validate.content.modules import meant
+from runner.validate.content.tasks import ACTIONS
 from runner.validate.documents import child, entries, members, text
 from runner.validate.findings import Finding
-from runner.validate.installed import Installed
-from runner.validate.jinja import has_jinja
-from runner.validate.modules import meant
-from runner.validate.tasks import ACTIONS
 
 _LOCAL = ("localhost", "127.0.0.1", "::1", "all", "ungrouped")
 _PATTERN = re.compile(r"[*?~!&\[]")

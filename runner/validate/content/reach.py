@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.validate.content import Reader, find_role
-from runner.validate.crds import Watched
+from runner.validate.content.places import Places
+from runner.validate.content.reader import Reader, find_role
+from runner.validate.content.uses import What
 from runner.validate.documents import Document, read
-from runner.validate.places import Places
-from runner.validate.results import is_opaque
-from runner.validate.touches import Touch, of_file
-from runner.validate.uses import What
+from runner.validate.manifests.crds import Watched
+from runner.validate.manifests.results import is_opaque
+from runner.validate.manifests.touches import Touch, of_file
 
 _TEXTS = ("templates", "files")
 

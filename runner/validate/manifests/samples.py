@@ -8,11 +8,11 @@ from typing import Any
 
 from runner.config.yamlfile import Located
 from runner.objects import GroupVersionKind
-from runner.validate.crds import crd_of
 from runner.validate.documents import Document, entries, members
 from runner.validate.findings import Finding
-from runner.validate.schemas import EMBEDDED, keeps_all, properties_of, schema_of, version_of
-from runner.validate.values import misfits
+from runner.validate.manifests.crds import crd_of
+from runner.validate.manifests.schemas import EMBEDDED, keeps_all, properties_of, schema_of, version_of
+from runner.validate.manifests.values import misfits
 
 _IMPLICIT = ("apiVersion", "kind", "metadata")
 

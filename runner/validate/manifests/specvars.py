@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from runner.config.yamlfile import Located
 from runner.execute.variables import steers_ansible, to_snake
-from runner.validate.crds import Watched
 from runner.validate.documents import Document, child, entries
 from runner.validate.findings import Finding
-from runner.validate.schemas import schema_of, version_of
+from runner.validate.manifests.crds import Watched
+from runner.validate.manifests.schemas import schema_of, version_of
 
 KEYWORDS = frozenset(
     {

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from runner.config.expressions import asked_data, asked_kinds, syntax_error
-from runner.validate.crds import Watched
 from runner.validate.findings import Finding
+from runner.validate.manifests.crds import Watched
 
 ANYTHING = "*"
 """Published or written: what the files do not tell."""

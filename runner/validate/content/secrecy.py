@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from runner.validate.closure import Step
+from runner.validate.content.closure import Step
+from runner.validate.content.expressions import Text
+from runner.validate.content.jinja import has_jinja
 from runner.validate.documents import child, entries, text
-from runner.validate.expressions import Text
 from runner.validate.findings import Finding
-from runner.validate.jinja import has_jinja
 
 _SECRET = re.compile(
     r"(?:.*_)?(?:passwords?|passwd|passphrase|token|api_?key|private_key|secret_key|access_key|client_secret)"

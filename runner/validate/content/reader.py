@@ -11,12 +11,12 @@ from pathlib import Path
 
 from runner.config.watches import Content
 from runner.config.yamlfile import Located
-from runner.validate import uses
-from runner.validate.closure import Closure, Source, collections_of
+from runner.validate.content import uses
+from runner.validate.content.closure import Closure, Source, collections_of
+from runner.validate.content.places import IMAGE_HOME, Places, first_directory
+from runner.validate.content.uses import Use, What
 from runner.validate.documents import Document, members, read, shown, yaml_files
 from runner.validate.findings import Finding
-from runner.validate.places import IMAGE_HOME, Places, first_directory
-from runner.validate.uses import Use, What
 
 _SECTION = re.compile(r"^  modules:\n(.*?)(?=^  \w)", re.MULTILINE | re.DOTALL)
 _REDIRECT = re.compile(r"^    (\S+):\n      redirect: (\S+)$", re.MULTILINE)

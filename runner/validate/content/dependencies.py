@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from runner.validate.content import Used, find_role
+from runner.validate.content.places import BUNDLED, Places
+from runner.validate.content.reader import Used, find_role
+from runner.validate.content.uses import What
 from runner.validate.documents import Document, child, entries, members, read, shown, text
 from runner.validate.findings import Finding
-from runner.validate.places import BUNDLED, Places
-from runner.validate.uses import What
 
 _COLLECTION = re.compile(r"[a-z_][a-z0-9_]*\.[a-z_][a-z0-9_]*")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 IMAGE_HOME = "/opt/ansible"
 """Where images keep a project: watches and playbooks name roles below it."""
-BUNDLED = Path(__file__).parent.parent / "collections"
+BUNDLED = Path(__file__).parents[2] / "collections"
 _SYSTEM = Path("/etc/ansible")
 _SHARED = Path("/usr/share/ansible")
 _PLUGINS = {

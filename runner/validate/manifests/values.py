@@ -11,7 +11,7 @@ import jsonschema
 
 from runner.config.yamlfile import Located
 from runner.validate.documents import child, members
-from runner.validate.schemas import INT_OR_STRING, properties_of
+from runner.validate.manifests.schemas import INT_OR_STRING, properties_of
 
 _IN_MADE = ("required", "pattern", "type", "properties", "items", "additionalProperties", "default")
 """What is made anew, or left out."""
