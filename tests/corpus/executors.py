@@ -45,8 +45,8 @@ OTHERS: Mapping[str, Make] = {"warm": warm}
 REPEATS: Mapping[str, int] = {"warm": 2}
 """How often in a row an executor runs a case, each compared: the second run finds what the first has left warm."""
 
-OWN_ARTIFACTS: frozenset[str] = frozenset({"engine"})
-"""Files of `artifacts/<ident>/` that say which executor ran; they are not compared."""
+OWN_ARTIFACTS: frozenset[str] = frozenset({"engine", "run.json"})
+"""Files of `artifacts/<ident>/` in which the operator says how and why it ran; they are not compared."""
 
 
 def served_by(artifacts: Path) -> str:
