@@ -51,6 +51,8 @@ def test_the_role_in_config_is_what_the_command_prints(capsys: Capture) -> None:
 def test_what_the_sample_operator_decides_at_run_time_is_told(capsys: Capture) -> None:
     main(["rbac", str(ROOT)])
     assert capsys.readouterr().err == (
+        "cannot tell: playbooks/cibuild.yml: task 'Remove the Job that failed': "
+        "its definition is '{{ cibuild_job }}'\n"
         "cannot tell: playbooks/cibuild.yml: task 'Remove the Jobs of earlier specs': "
         "its definition is '{{ cibuild_superseded }}'\n"
     )
