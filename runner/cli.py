@@ -6,11 +6,9 @@ import argparse
 import asyncio
 import difflib
 import os
-import platform
 import signal
 import sys
 from collections.abc import Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import NoReturn
 
@@ -22,12 +20,10 @@ from runner.config.settings import encoder, read_settings
 from runner.config.watchesfile import load_watches
 from runner.errors import OperatorError, UsageError, WatchesError
 from runner.logs import configure_logs, log_everything_else
-from runner.version import VERSION, commit
+from runner.version import line
 
 PROGRAM = "ansible-operator"
 SHELLS = ("bash", "zsh", "fish", "powershell")
-_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
-"""As container platforms name them."""
 _IGNORE_MORE_WORDS = ("run", "version", "help", None)
 
 _Commands = argparse._SubParsersAction  # noqa: SLF001  (argparse has no public name for it)
@@ -44,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The `ansible-operator` command; returns its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     as_json = False
-    if words[:1] in (["run"], ["run-once"]):
+    if words[:1] in (["run"], ["run-once"], ["preview"]):
         words = join_values(spell_out_booleans(words))
     if words[:1] == ["run"]:
         as_json = encoder(words, terminal=sys.stderr.isatty()) == "json"
@@ -56,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _parse_and_call(words, own_process=arguments is None)
     except OperatorError as error:
         _complain(error, as_json=as_json)
-        return 1
+        return 2 if words[:1] == ["preview"] else 1  # where 1 says that something would change
     except KeyboardInterrupt:
         return 130
 
@@ -95,6 +91,7 @@ def _call(
     with_flags = {
         "run": _run,
         "run-once": _run_once,
+        "preview": _preview,
         "validate": _validate,
         "rbac": _rbac,
         "generate": _generate,
@@ -105,7 +102,8 @@ def _call(
         case command if command in with_flags:
             return with_flags[command](parsed)
         case "version":
-            return _version()
+            sys.stdout.write(line() + "\n")
+            return 0
         case "completion":
             return _completion(parser, parsed.shell)
         case _:
@@ -128,6 +126,12 @@ def _parser(command: str) -> tuple[argparse.ArgumentParser, _Commands[argparse.A
         add_once(commands)
     else:
         commands.add_parser("run-once", help="reconcile one custom resource from here, and show it")
+    if command in ("preview", "help", "completion"):
+        from runner.preview import add_parser as add_preview  # noqa: PLC0415  (the same)
+
+        add_preview(commands)
+    else:
+        commands.add_parser("preview", help="show what applying a custom resource would change in the cluster")
     _add_validate(commands)
     _add_rbac(commands)
     add_commands(commands)
@@ -237,6 +241,12 @@ def _run_once(parsed: argparse.Namespace) -> int:
     return once_main(parsed, os.environ)
 
 
+def _preview(parsed: argparse.Namespace) -> int:
+    from runner.preview import main as preview_main  # noqa: PLC0415  (help and version must not pay for importing it)
+
+    return preview_main(parsed, os.environ)
+
+
 def _validate(parsed: argparse.Namespace) -> int:
     from runner.validate.project import main as validate_main  # noqa: PLC0415  (run must not pay for importing it)
 
@@ -276,21 +286,4 @@ def _help(topic: str | None, parser: argparse.ArgumentParser, commands: _Command
     if topic is not None and topic not in commands.choices:
         return _unknown_command(topic)
     (commands.choices[topic] if topic else parser).print_help()
-    return 0
-
-
-def _version() -> int:
-    """The Go operator's line, with what is true of us: Python for Go, and the API that our client was made for."""
-    release = metadata.version("kubernetes").partition(".")[0]
-    facts = {
-        "ansible-operator version": f"v{VERSION}",
-        "commit": commit(),
-        "kubernetes version": f"v1.{release}.0",
-        "python version": platform.python_version(),
-        "OS": platform.system().lower(),
-        "ARCH": _ARCHITECTURES.get(platform.machine(), platform.machine()),
-        "ansible-core version": metadata.version("ansible-core"),
-        "ansible-runner version": metadata.version("ansible-runner"),
-    }
-    sys.stdout.write(", ".join(f'{name}: "{value}"' for name, value in facts.items()) + "\n")
     return 0

@@ -160,6 +160,10 @@ def sign(entry: Body) -> bytes:
     return (hash(wrote) & 0xFFFFFFFF).to_bytes(SIGN)
 
 
+def uid_of(body: Body) -> str:
+    return str(body["metadata"].get("uid", ""))
+
+
 def generation_of(body: Body) -> int:
     """The generation of an object; 0 where its kind has none."""
     meta = body.get("metadata")

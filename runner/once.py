@@ -33,11 +33,12 @@ from runner.kube.client import Client
 from runner.kube.discovery import Discovery, ObjectsApi, Resource
 from runner.kube.recorder import Recorder
 from runner.logs import configure_logs
-from runner.objects import GroupVersionKind, ObjectKey
+from runner.objects import GroupVersionKind, ObjectKey, Owner
+from runner.serve.grants import Grant
 from runner.serve.proxy import Proxy
 from runner.stopping import either, ended, stopped_by_signals
 
-_FLAGS = (
+FLAGS = (
     "watches-file",
     "kubeconfig",
     "ansible-roles-path",
@@ -67,7 +68,7 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument("--check", action="store_true", help="change nothing, show what would be")
     parser.add_argument("--diff", action="store_true", help="show the differences of what changes")
     parser.add_argument("-v", "--verbose", action="count", default=0, help="as often as for ansible-playbook")
-    add_flags(parser, [flag for flag in RUN_FLAGS if flag.name in _FLAGS])
+    add_flags(parser, [flag for flag in RUN_FLAGS if flag.name in FLAGS])
 
 
 def main(parsed: argparse.Namespace, environment: Mapping[str, str]) -> int:
@@ -237,7 +238,6 @@ class _One:
             inject=settings.inject_owner_ref,
             watched=lambda gvk: gvk == watch.gvk,
             keeps_children=lambda _: any(map(uses_children, watch.status.values())),
-            check_mode=check,
         )
         self._executor = Executor(private_root(settings.runner_dir), settings.environment, console=Live())
         self._reconciler = Reconciler(
@@ -245,10 +245,16 @@ class _One:
             objects=(WritesNothing if check else ObjectsApi)(client, discovery),
             executor=self._executor,
             recorder=self._recorder,
-            grant=self._proxy.grant,
+            grant=self._grant,
             listeners=Listeners(self._finished),
             defaults=partial(defaults_of, settings),
         )
+
+    def _grant(self, owner: Owner) -> Grant:
+        grant = self._proxy.grant(owner)
+        if self._check:
+            grant.only_dry_runs()
+        return grant
 
     async def reconcile(self, stack: AsyncExitStack, key: ObjectKey) -> Result:
         """Nothing of a run is left once the stack is closed."""
@@ -271,6 +277,9 @@ class _One:
         failure = failure_message(self._outcome) if self._outcome else None
         mode = ", and nothing was written (check mode)" if self._check else ""
         match result.verdict:
+            case Verdict.CHECKED:
+                _say(f"{key}: checked, and nothing was changed: its annotation asks for check mode")
+                return 0
             case Verdict.SUCCEEDED | Verdict.REQUEUED:
                 _say(f"{key}: reconciled{mode}")
                 return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 from importlib import metadata
 from pathlib import Path
 
@@ -12,6 +13,24 @@ COMMIT_VARIABLE = "ANSIBLE_OPERATOR_COMMIT"
 """Set by the build of a container image, which has no repository to look at."""
 
 _UNKNOWN = "unknown"
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+"""As container platforms name them."""
+
+
+def line() -> str:
+    """The Go operator's line, with what is true of us: Python for Go, and the API that our client was made for."""
+    release = metadata.version("kubernetes").partition(".")[0]
+    facts = {
+        "ansible-operator version": f"v{VERSION}",
+        "commit": commit(),
+        "kubernetes version": f"v1.{release}.0",
+        "python version": platform.python_version(),
+        "OS": platform.system().lower(),
+        "ARCH": _ARCHITECTURES.get(platform.machine(), platform.machine()),
+        "ansible-core version": metadata.version("ansible-core"),
+        "ansible-runner version": metadata.version("ansible-runner"),
+    }
+    return ", ".join(f'{name}: "{value}"' for name, value in facts.items())
 
 
 def commit() -> str:

@@ -90,7 +90,8 @@ class Watch:
 
     `go_messages` asks for the Go operator's texts of failures, whatever the flag says. `status` maps a field of
     the custom resource's status to a JMESPath expression over the run's result; `engine` is None where the flag
-    decides. `reconcile_on` maps a kind of dependents to a JMESPath expression over one.
+    decides. `reconcile_on` maps a kind of dependents to a JMESPath expression over one; `drift_period` is the time
+    between check runs in seconds, None for none.
     """
 
     gvk: GroupVersionKind
@@ -111,6 +112,7 @@ class Watch:
     go_messages: bool = False
     status: Mapping[str, str] = field(default_factory=dict)
     engine: Engine | None = None
+    drift_period: float | None = None
     references: tuple[Reference, ...] = ()
     reconcile_on: Mapping[GroupVersionKind, str] = field(default_factory=dict)
 
@@ -162,6 +164,13 @@ WATCH_FIELDS = (
         "list of {apiVersion, kind, reconcileOn}",
         "[]",
         "dependents that make their owner run when what a JMESPath expression yields of them changes",
+        ours=True,
+    ),
+    WatchField(
+        "driftPeriod",
+        "duration above 0",
+        "",
+        "time between check runs, which change nothing and say in condition Drifted what a run would change",
         ours=True,
     ),
     WatchField("goMessages", "boolean", "the flag", "tell failures in the Go operator's words", ours=True),

@@ -163,6 +163,7 @@ class _Reader:
             go_messages=fields.flag("goMessages", default=False),
             status=_status_map(fields),
             engine=_engine(fields),
+            drift_period=_drift_period(fields),
             references=tuple(reference(item) for item in fields.items("references")),
             reconcile_on=dict(filter(None, map(reconcile_on, fields.items("dependents")))),
         )
@@ -218,6 +219,20 @@ class _Reader:
         content = self._resolve(fields, playbook, role, tolerant=bool(variables)) if playbook or role else None
         fields.note_unknown(("name", "playbook", "role", "vars"), _ELSEWHERE)
         return Finalizer(name, content, variables)
+
+
+def _drift_period(fields: Fields) -> float | None:
+    seconds = fields.seconds("driftPeriod")
+    if seconds is not None and seconds <= 0:
+        fields.problem("driftPeriod", "must be longer than 0; leave it out for no check runs")
+    if not seconds or seconds < 0 or fields.flag("manageStatus", default=True):
+        return seconds
+    fields.note(
+        "driftPeriod",
+        "nothing is checked: manageStatus is false, and what is found would be written to the status",
+        "watch-drift-without-status",
+    )
+    return None
 
 
 def _engine(fields: Fields) -> Engine | None:

@@ -24,7 +24,7 @@ from runner.control.timers import Handle, Stopwatch
 from runner.errors import ApiError, NestedError, NotFoundError
 from runner.execute.run import Ending, Event, Outcome, Run, Sink
 from runner.kube.discovery import ObjectsApi
-from runner.objects import Body, Json, ObjectKey
+from runner.objects import Json, ObjectKey, uid_of
 
 _STARTS = frozenset({"playbook_on_task_start", "playbook_on_handler_task_start"})
 _FAILURES = frozenset({"runner_on_failed", "runner_on_unreachable"})
@@ -40,6 +40,7 @@ class Verdict(StrEnum):
     SKIPPED = "skipped"
     GONE = "gone"
     CANCELLED = "cancelled"
+    CHECKED = "checked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,10 +205,10 @@ class Closing:
     async def pause(self, attempt: Attempt, body: Json, step: Paused) -> Result:
         """Nothing is run, and nothing is said but that."""
         if step.pause.problem:
-            self._announcer.warned(attempt.key, _uid(body), (step.pause.problem,))
+            self._announcer.warned(attempt.key, uid_of(body), (step.pause.problem,))
         moment = attempt.moment
         await self._accepted(attempt, body, lambda current: pause.paused(current, moment, step.pause))
-        return Result(Verdict.SKIPPED, step.after, Trigger.ANNOTATED, attempt.generation)
+        return Result(Verdict.SKIPPED, step.after, step.trigger, attempt.generation)
 
     async def too_deep(self, attempt: Attempt, error: NestedError) -> Result:
         """Nothing was run, because the object cannot be read as a whole."""
@@ -252,23 +253,23 @@ class Closing:
             current = await self._write(
                 attempt, current, lambda read: status.succeeded(read, moment, outcome.stats, fields)
             )
-        self._announcer.recovered(attempt.key, _uid(body), status.failing_with(body))
+        self._announcer.recovered(attempt.key, uid_of(body), status.failing_with(body))
         if current is None:
             return Result(Verdict.SUCCEEDED, 0.0, Trigger.GONE, attempt.generation)
         if step.finalizing:
             return Result(Verdict.SUCCEEDED, generation=attempt.generation)
         if current["metadata"].get("deletionTimestamp"):
             return Result(Verdict.SUCCEEDED, 0.0, Trigger.DELETING, attempt.generation)
-        return Result(Verdict.SUCCEEDED, step.period, Trigger.PERIOD, attempt.generation)
+        return Result(Verdict.SUCCEEDED, step.period, step.trigger, attempt.generation)
 
     def _failing(self, attempt: Attempt, body: Json, message: str, reason: str) -> Result:
         attempt.failure = message
-        self._announcer.failed(attempt.key, _uid(body), message, status.failing_with(body), reason)
+        self._announcer.failed(attempt.key, uid_of(body), message, status.failing_with(body), reason)
         return Result(Verdict.FAILED, generation=attempt.generation)
 
     def _fields(self, attempt: Attempt, outcome: Outcome, body: Json) -> Fields:
         fields, warnings = mapped(attempt.watch.status, outcome)
-        self._announcer.warned(attempt.key, _uid(body), warnings, UNMAPPED)
+        self._announcer.warned(attempt.key, uid_of(body), warnings, UNMAPPED)
         return fields
 
     async def _accepted(self, attempt: Attempt, body: Json, decide: Decide) -> bool:
@@ -294,7 +295,3 @@ def _asked_again(outcome: Outcome) -> float | None:
     """In how many seconds the role asked to be called again; 0 asks for nothing."""
     asked = outcome.requeue_after
     return asked if asked is not None and asked > 0 else None
-
-
-def _uid(body: Body) -> str:
-    return str(body["metadata"].get("uid", ""))

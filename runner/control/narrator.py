@@ -37,6 +37,7 @@ _REASONS = {
     Trigger.RETRY: "the last try failed",
     Trigger.PERIOD: "its period is over",
     Trigger.START: "the operator was started",
+    Trigger.DRIFT: "its drift period is over",
 }
 _AGAIN = frozenset({Trigger.RETRY, Trigger.REQUEUED, Trigger.PERIOD})
 _FAILURES = {"runner_on_failed": "failed", "runner_on_unreachable": "unreachable"}

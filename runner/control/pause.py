@@ -1,4 +1,4 @@
-"""What annotations ask of the operator: to reconcile now, or to leave the object alone for a while. Pure."""
+"""What annotations ask for: to run now, to leave the object alone for a while, or to change nothing. Pure."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from runner.objects import Body
 PREFIX = "ansible.sdk.operatorframework.io/"
 RECONCILE = PREFIX + "reconcile"
 PAUSED = PREFIX + "paused"
+MODE = PREFIX + "mode"
+"""Asks for check runs in place of real ones."""
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII | re.IGNORECASE)
 """RFC 3339."""
 _SHOWN = 64
@@ -68,7 +70,8 @@ def asked(before: Mapping[str, str], after: Mapping[str, str], now: datetime) ->
     if RECONCILE in after and before.get(RECONCILE) != after[RECONCILE]:
         return Trigger.REQUESTED
     paused = pause_of(before.get(PAUSED), now), pause_of(after.get(PAUSED), now)
-    return Trigger.ANNOTATED if paused[0] != paused[1] else None
+    steered = paused[0] != paused[1] or before.get(MODE) != after.get(MODE)
+    return Trigger.ANNOTATED if steered else None
 
 
 def paused(body: Body, moment: Moment, pause: Pause) -> Status:

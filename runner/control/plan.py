@@ -10,10 +10,10 @@ from datetime import datetime
 from runner.config.golang import parse_duration
 from runner.config.settings import Settings
 from runner.config.watches import Content, Engine, Watch
-from runner.control.pause import PAUSED, PREFIX, Pause, pause_of, paused_since, shortened
-from runner.control.request import Trigger
-from runner.control.status import RUNNING, SUCCESSFUL, conditions_of, find, status_of
-from runner.objects import Body, GroupVersionKind, generation_of, texts
+from runner.control.pause import MODE, PAUSED, PREFIX, Pause, pause_of, paused_since, shortened
+from runner.control.reasons import completed_at
+from runner.control.request import DRIFT_ONLY, Trigger
+from runner.objects import Body, GroupVersionKind, texts
 
 PERIOD = PREFIX + "reconcile-period"
 ARTIFACTS = PREFIX + "max-runner-artifacts"
@@ -25,8 +25,8 @@ _DIGITS = 1000  # int() refuses very long ones; so many are out of every bound a
 
 
 _START = frozenset({Trigger.START})
-_CHANGE = frozenset({Trigger.CHANGED, Trigger.PERIOD})
-"""A change, and the period that any object waits for meanwhile."""
+_CHANGE = frozenset({Trigger.CHANGED, Trigger.PERIOD, Trigger.DRIFT})
+"""A change, and the periods that any object waits for meanwhile."""
 _SPREAD = 0.1
 
 
@@ -58,6 +58,13 @@ class Annotations:
         if asked < shortest:
             self._warn(PERIOD, f"is too short; using {shortest:g}s")
         return max(asked, shortest)
+
+    def checks(self) -> bool:
+        """Whether only check runs are wanted; what nobody knows counts as that, for it changes nothing."""
+        mode = self._texts.get(MODE, "")
+        if mode not in ("", "check"):
+            self._warn(MODE, "is not `check`; taken for it, so that nothing is changed")
+        return mode != ""
 
     def artifacts(self, usual: int) -> int:
         """How many runs' artifacts are kept, below 1 for all. `usual` is what other objects get."""
@@ -148,6 +155,7 @@ class Skip:
 
     reason: str
     after: float | None = None
+    trigger: Trigger = Trigger.PERIOD
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +174,9 @@ class AddFinalizer:
 
 @dataclass(frozen=True, slots=True)
 class Perform:
-    """Run the content. `period` is in seconds until the next run after a success, None for never.
+    """Run the content. `period` is in seconds until what follows a success (`trigger`), None for never.
 
-    `console_verbosity` is the annotation's verbosity alone, 0 without one.
+    `console_verbosity` is the annotation's verbosity alone, 0 without one; `check` asks for a check run.
     """
 
     content: Content
@@ -178,6 +186,8 @@ class Perform:
     finalizer: str | None = None
     console_verbosity: int = 0
     warnings: tuple[str, ...] = ()
+    trigger: Trigger = Trigger.PERIOD
+    check: bool = False
 
     @property
     def finalizing(self) -> bool:
@@ -191,6 +201,7 @@ class Paused:
 
     pause: Pause
     after: float | None = None
+    trigger: Trigger = Trigger.ANNOTATED
 
 
 Plan = Skip | Refuse | AddFinalizer | Perform | Paused
@@ -201,9 +212,9 @@ def plan(body: Body, watch: Watch, defaults: Defaults, occasion: Occasion) -> Pl
     meta = body.get("metadata") or {}
     annotations = Annotations(meta, defaults.bounds)
     ours = watch.finalizer is not None and watch.finalizer.name in (meta.get("finalizers") or ())
-    paused = annotations.paused(occasion.now)
+    check, paused = annotations.checks(), annotations.paused(occasion.now)
     if meta.get("deletionTimestamp"):
-        return paused or _finalize(annotations, watch, defaults) if ours else Skip("terminated")
+        return paused or _finalize(annotations, watch, defaults, check=check) if ours else Skip("terminated")
     if not watch.selector.matches(texts(meta.get("labels"))):
         return Skip("not selected")
     if paused is not None:
@@ -212,23 +223,46 @@ def plan(body: Body, watch: Watch, defaults: Defaults, occasion: Occasion) -> Pl
         period = annotations.period(watch.reconcile_period or defaults.reconcile_period)
     except ValueError as error:
         return Refuse(f"Unable to parse reconcile period annotation: {error}")
-    if watch.finalizer is not None and not ours:
-        return AddFinalizer(watch.finalizer.name)
-    return _rest(body, period, defaults, occasion) or _perform(annotations, watch, defaults, period)
+    run = _perform(annotations, watch, defaults, period)
+    step = _check(body, period, replace(run, check=True), occasion, always=check)
+    if step is None and watch.finalizer is not None and not ours:
+        step = AddFinalizer(watch.finalizer.name)
+    return step or _rest(body, period, watch.drift_period, defaults, occasion) or run
 
 
-def _finalize(annotations: Annotations, watch: Watch, defaults: Defaults) -> Perform:
+def _sooner(rest: float | None, drift_period: float | None) -> tuple[float | None, Trigger]:
+    """What comes first: the run that is due in `rest` seconds, or a check run."""
+    if drift_period is not None and (rest is None or drift_period < rest):
+        return drift_period, Trigger.DRIFT
+    return rest, Trigger.PERIOD
+
+
+def _check(body: Body, period: float | None, run: Perform, occasion: Occasion, *, always: bool) -> Plan | None:
+    """A check run, where that is wanted: of an object at rest, unless its period is over as well."""
+    if always or occasion.triggers != DRIFT_ONLY:
+        return run if always else None
+    if (completed := completed_at(body)) is None:
+        return Skip("not at rest, so that nothing can have drifted", period)
+    rest = completed.timestamp() + period - occasion.now.timestamp() if period is not None else math.inf
+    if run.trigger is Trigger.DRIFT and (run.period or 0.0) < rest:
+        return run
+    return replace(run, period=rest, trigger=Trigger.PERIOD) if rest > 0 else None
+
+
+def _finalize(annotations: Annotations, watch: Watch, defaults: Defaults, *, check: bool) -> Perform:
     finalizer = watch.finalizer
     content = (finalizer.content if finalizer else None) or watch.content
     step = _perform(annotations, watch, defaults, None)
-    return replace(step, content=content, finalizer=finalizer.name if finalizer else None)
+    return replace(step, content=content, finalizer=finalizer.name if finalizer else None, check=check)
 
 
 def _perform(annotations: Annotations, watch: Watch, defaults: Defaults, period: float | None) -> Perform:
     verbosity = annotations.verbosity(defaults.verbosity)
+    after, trigger = _sooner(period, watch.drift_period)
     return Perform(
         content=watch.content,
-        period=period,
+        period=after,
+        trigger=trigger,
         verbosity=verbosity,
         max_artifacts=annotations.artifacts(watch.max_runner_artifacts),
         console_verbosity=verbosity if annotations.has_integer(VERBOSITY) else 0,
@@ -236,7 +270,9 @@ def _perform(annotations: Annotations, watch: Watch, defaults: Defaults, period:
     )
 
 
-def _rest(body: Body, period: float | None, defaults: Defaults, occasion: Occasion) -> Skip | None:
+def _rest(
+    body: Body, period: float | None, drift_period: float | None, defaults: Defaults, occasion: Occasion
+) -> Skip | None:
     """Skip what was reconciled as it is now, while that is still good.
 
     That is where only a start of the operator asks for it, or a change that the run before has found already.
@@ -246,28 +282,13 @@ def _rest(body: Body, period: float | None, defaults: Defaults, occasion: Occasi
     if not (at_start or found_before):
         return None
     reason = "reconciled before the start" if at_start else "this change was reconciled with the one before"
-    completed = _completed(body)
+    completed = completed_at(body)
     if completed is None or paused_since(body):
         return None
     if period is None:
-        return Skip(reason)
+        return Skip(reason, *_sooner(None, drift_period))
     rest = completed.timestamp() + period - occasion.now.timestamp()
     if rest <= 0:
         return None
-    return Skip(reason, min(rest, period) * (1 + _SPREAD * occasion.spread))
-
-
-def _completed(body: Body) -> datetime | None:
-    """When the current generation was reconciled successfully; None if it was not, or nobody knows when."""
-    conditions = conditions_of(status_of(body))
-    successful, running = find(conditions, SUCCESSFUL), find(conditions, RUNNING)
-    generation = generation_of(body)
-    if not (successful and running and generation):
-        return None
-    if successful.get("status") != "True" or successful.get("observedGeneration") != generation:
-        return None
-    try:
-        completed = datetime.fromisoformat(running["ansibleResult"]["completion"])
-    except (KeyError, TypeError, ValueError):
-        return None
-    return completed if completed.tzinfo is not None else None
+    after, trigger = _sooner(min(rest, period), drift_period)
+    return Skip(reason, (after or 0.0) * (1 + _SPREAD * occasion.spread), trigger)

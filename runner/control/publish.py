@@ -16,7 +16,15 @@ import structlog
 from runner.config.watches import Watch
 from runner.control.reasons import told_all
 from runner.control.request import Reasons, Trigger
-from runner.errors import ConflictError, KubeError, NestedError, NotFoundError, StaleError
+from runner.errors import (
+    ConflictError,
+    KindAbsentError,
+    KubeError,
+    LeadershipLostError,
+    NestedError,
+    NotFoundError,
+    StaleError,
+)
 from runner.kube.discovery import ObjectsApi
 from runner.kube.recorder import Recorder
 from runner.objects import Body, GroupVersionKind, Json, ObjectKey
@@ -32,6 +40,8 @@ UNUSABLE = "UnusableReference"
 _REMEMBERED = 1024  # as much of a message as an Event can carry
 
 
+LAST_WORDS = 5.0
+"""Seconds that a cancelled reconcile gets to write its final status."""
 PAUSES = (0.2, 0.4, 0.8, 1.6, 3.2)
 """Seconds to wait before another try; after a conflict there is nothing to wait for."""
 Decide = Callable[[Body], dict[str, Any]]
@@ -200,6 +210,17 @@ class Writer:
             self._without_status.add(key.gvk)
             log.warning("kind has no status subresource: its runs are not reported there", gvk=str(key.gvk))
         return False
+
+
+async def last_words(key: ObjectKey, words: Awaitable[object]) -> None:
+    """Have a cancelled reconcile write its final status, if that takes no longer than a while."""
+    try:
+        async with asyncio.timeout(LAST_WORDS):
+            await words
+    except (NotFoundError, KindAbsentError, LeadershipLostError):
+        return  # nobody is left to read them, or it is for another leader to say
+    except Exception:
+        log.exception("the final status could not be written", key=str(key))
 
 
 def _finalizers(body: Body) -> list[str]:

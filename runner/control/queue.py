@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from runner.control.request import Kind, Priority, Reason, Reasons, Request, Trigger, Waiting
+from runner.control.request import Kind, Priority, Reason, Reasons, Request, Trigger, Waiting, age
 from runner.control.timers import LONGEST, Agenda, Backoffs, Clock
 from runner.objects import GroupVersionKind, ObjectKey
 
@@ -209,7 +209,7 @@ class WorkQueue:
         free = [kind for kind in self._kinds.values() if kind.active < kind.cap]
         if self._taken % AGEING == AGEING - 1:
             aged = [waiting for kind in free if (waiting := kind.oldest())]
-            return min(aged, key=lambda waiting: waiting.order, default=None)
+            return min(aged, key=age, default=None)
         heads = [waiting for kind in free if (waiting := kind.first())]
         return min(heads, key=lambda waiting: (waiting.priority, waiting.order), default=None)
 

@@ -17,9 +17,9 @@ from itertools import islice
 from typing import Any
 
 from runner.control.request import Reason, Reasons, Trigger
-from runner.control.status import FAILURE, INTERRUPTED, RUNNING, SUCCESSFUL, conditions_of, status_of
+from runner.control.status import FAILURE, INTERRUPTED, RUNNING, SUCCESSFUL, conditions_of, find, status_of
 from runner.kube.listwatch import Change
-from runner.objects import SIGN, Body, ObjectKey, ObjectMeta, sign
+from runner.objects import SIGN, Body, ObjectKey, ObjectMeta, generation_of, sign
 
 MOST_FIELDS = 10
 """Of one reason; where there are more, what they have in common is named instead."""
@@ -224,6 +224,22 @@ def previous(body: Body) -> Previous:
         if found.get(kind, {}).get("status") == "True":
             return result
     return Previous.UNKNOWN
+
+
+def completed_at(body: Body) -> datetime | None:
+    """When the current generation was reconciled successfully; None if it was not, or nobody knows when."""
+    conditions = conditions_of(status_of(body))
+    successful, running = find(conditions, SUCCESSFUL), find(conditions, RUNNING)
+    generation = generation_of(body)
+    if not (successful and running and generation):
+        return None
+    if successful.get("status") != "True" or successful.get("observedGeneration") != generation:
+        return None
+    try:
+        completed = datetime.fromisoformat(running["ansibleResult"]["completion"])
+    except (KeyError, TypeError, ValueError):
+        return None
+    return completed if completed.tzinfo is not None else None
 
 
 _RESULTS = {"succeeded": Previous.SUCCEEDED, "requeued": Previous.SUCCEEDED, "failed": Previous.FAILED}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -14,9 +14,10 @@ import structlog
 from runner.config.watches import Watch
 from runner.control import status
 from runner.control.attempt import Attempt, Closing, Listeners, Result, UnderWay, Verdict, make_run
+from runner.control.check import Checking, checking, unless_drift
 from runner.control.plan import AddFinalizer, Defaults, Occasion, Paused, Perform, Plan, Refuse, Skip, plan
 from runner.control.progress import EVERY, Progress
-from runner.control.publish import INVALID, UNUSABLE, Announcer, Writer
+from runner.control.publish import INVALID, UNUSABLE, Announcer, Writer, last_words
 from runner.control.reasons import Tries, described, previous
 from runner.control.related import RelatedObjects
 from runner.control.request import Request
@@ -26,7 +27,6 @@ from runner.errors import (
     ConflictError,
     KindAbsentError,
     KubeError,
-    LeadershipLostError,
     NestedError,
     NotFoundError,
     OperatorError,
@@ -39,14 +39,11 @@ from runner.execute.variables import extra_vars
 from runner.kube.clock import REAL, Clock
 from runner.kube.discovery import ObjectsApi
 from runner.kube.recorder import Recorder
-from runner.objects import Body, GroupVersionKind, Json, ObjectKey, Owner, generation_of
+from runner.objects import Body, GroupVersionKind, Json, ObjectKey, Owner, generation_of, uid_of
 from runner.serve.grants import Grant
 
 TRIES = 5
 """How often a reconcile begins anew because somebody else wrote first."""
-
-LAST_WORDS = 5.0
-"""Seconds that a cancelled reconcile gets to write its final status."""
 
 log = structlog.get_logger(__name__)
 
@@ -84,6 +81,7 @@ class Reconciler:
         self._clock = clock
         self._writer = Writer(objects, clock.sleep)
         self._announcer = Announcer(recorder)
+        self._checking = Checking(self._writer, self._run)
         self._closing = Closing(objects, self._writer, self._announcer)
         self._tries = Tries()
         self._progress = Progress(objects, self._writer, clock, progress_every)
@@ -114,6 +112,7 @@ class Reconciler:
             log.exception("reconcile failed unexpectedly", key=str(request.key))
             attempt.failure = f"{type(error).__name__}: {error}"
             result = Result(Verdict.FAILED, generation=attempt.generation)
+        result = unless_drift(attempt, result) if result.verdict is Verdict.FAILED else result
         self._report(attempt, result)
         return result
 
@@ -142,8 +141,8 @@ class Reconciler:
         except NestedError as error:
             attempt.generation = generation_of(error.body)
             step = self._plan(attempt, error.body)
-            if isinstance(step, Skip | Paused):
-                return Result(Verdict.SKIPPED, step.after)
+            if isinstance(step, Skip | Paused) or (isinstance(step, Perform) and step.check):
+                return _nothing(step)
             return await self._closing.too_deep(attempt, error)
         except ApiError as error:
             if error.transient or isinstance(error, NotFoundError) or attempt.body is None:
@@ -154,11 +153,13 @@ class Reconciler:
         body, step = await self._begin(attempt)
         match step:
             case Skip():
-                return Result(Verdict.SKIPPED, step.after)
+                return _nothing(step)
             case Refuse():
                 return await self._closing.refuse(attempt, body, step.message, INVALID)
             case Paused():
                 return await self._closing.pause(attempt, body, step)
+            case Perform(check=True):
+                return await self._checking.check(attempt, body, step)
             case Perform():
                 return await self._perform(attempt, body, step)
             case AddFinalizer():
@@ -181,7 +182,7 @@ class Reconciler:
         attempt.generation = generation_of(body)
         if self.related is not None and attempt.watch.references:
             warnings = self.related.read(attempt.key, attempt.watch, body)
-            self._announcer.warned(attempt.key, str(body["metadata"].get("uid", "")), warnings, UNUSABLE)
+            self._announcer.warned(attempt.key, uid_of(body), warnings, UNUSABLE)
         step = self._plan(attempt, body)
         if isinstance(step, AddFinalizer):
             body = await self._writer.add_finalizer(attempt.key, body, step.name)
@@ -189,6 +190,7 @@ class Reconciler:
         attempt.stopwatch.lap("prepare")
         if isinstance(step, Perform):
             attempt.previous = previous(body)
+        if isinstance(step, Perform) and not step.check:
             body = await self._say_running(attempt, body)
             attempt.stopwatch.lap("status")
         return body, step
@@ -209,7 +211,7 @@ class Reconciler:
                 attempt.key, attempt.watch, body, lambda current: status.running(current, moment)
             )
         except asyncio.CancelledError:
-            await self._last_words(attempt, self._closing.interrupt(attempt))
+            await last_words(attempt.key, self._closing.interrupt(attempt))
             raise
 
     async def _perform(self, attempt: Attempt, body: Json, step: Perform) -> Result:
@@ -220,7 +222,7 @@ class Reconciler:
             return await self._closing.refuse(attempt, body, f"Unable to run reconciliation: {error}")
         except asyncio.CancelledError:
             attempt.outcome = Outcome(Ending.CANCELLED, -1, None)
-            await self._last_words(attempt, self._closing.interrupt(attempt))
+            await last_words(attempt.key, self._closing.interrupt(attempt))
             raise
         finally:
             attempt.stopwatch.lap("ansible")
@@ -229,7 +231,7 @@ class Reconciler:
         try:
             return await self._closing.finish(attempt, outcome, body, step)
         except asyncio.CancelledError:
-            await self._last_words(attempt, self._closing.finish(attempt, outcome, body, step))
+            await last_words(attempt.key, self._closing.finish(attempt, outcome, body, step))
             raise
         finally:
             attempt.stopwatch.lap("status")
@@ -237,18 +239,23 @@ class Reconciler:
                 self.related.written(attempt.key)
 
     async def _run(self, attempt: Attempt, body: Json, step: Perform) -> Outcome:
-        key, uid = attempt.key, str(body["metadata"].get("uid", ""))
+        key, uid = attempt.key, uid_of(body)
         why = self._why(attempt)
         variables = extra_vars(body, attempt.watch, finalizing=step.finalizing, run=why)
         self._announcer.warned(key, uid, step.warnings + variables.warnings)
-        self._announcer.caused(key, uid, attempt.request.reasons)
         with self._grant(Owner(key.gvk, key.namespace, key.name, uid)) as grant:
             run = make_run(attempt, uid, step, variables.values, grant.kubeconfig, self._defaults(key.gvk))
-            attempt.run = replace(run, why=why)
-            self._listeners.started(attempt)
+            attempt.run = replace(checking(run) if step.check else run, why=why)
+            if step.check:
+                grant.only_dry_runs()
+            else:
+                self._announcer.caused(key, uid, attempt.request.reasons)
+                self._listeners.started(attempt)
             attempt.stopwatch.lap("prepare")
             with self._under_way(attempt, body, step) as under_way:
                 outcome = await self._executor.run(attempt.run, under_way.note)
+            if step.check:  # what it has seen is no news of the object's dependents
+                return replace(outcome, differences=grant.differences, uncompared=grant.unread)
             children: tuple[Body, ...] = grant.children
             if self.related is not None and children:
                 children = await self.related.seen(key, attempt.watch, children)
@@ -275,15 +282,6 @@ class Reconciler:
         reasons = described(attempt.request.reasons, due)
         return {"reasons": reasons, "attempt": attempt.number, "previous": attempt.previous}
 
-    async def _last_words(self, attempt: Attempt, words: Awaitable[Result]) -> None:
-        try:
-            async with asyncio.timeout(LAST_WORDS):
-                await words
-        except (NotFoundError, KindAbsentError, LeadershipLostError):
-            return  # nobody is left to read them, or it is for another leader to say
-        except Exception:
-            log.exception("the final status could not be written", key=str(attempt.key))
-
     def _report(self, attempt: Attempt, result: Result) -> None:
         if attempt.number and result.verdict is not Verdict.GONE:
             self._tries.ended(attempt.key, attempt.generation, attempt.number, result.verdict)
@@ -291,3 +289,8 @@ class Reconciler:
             self._listeners.finished(attempt, result)
         except Exception:
             log.exception("a reconcile could not be reported", key=str(attempt.key))
+
+
+def _nothing(step: Skip | Paused | Perform) -> Result:
+    """Nothing is run now."""
+    return Result(Verdict.SKIPPED, step.period if isinstance(step, Perform) else step.after, step.trigger)

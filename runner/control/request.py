@@ -18,6 +18,7 @@ class Priority(IntEnum):
     DEPENDENT = 2
     RETRY = 3
     BACKGROUND = 4
+    CHECK = 5
 
 
 class Trigger(StrEnum):
@@ -38,6 +39,7 @@ class Trigger(StrEnum):
     RETRY = "retry"
     PERIOD = "period"
     START = "start"
+    DRIFT = "drift"
 
     @property
     def priority(self) -> Priority:
@@ -60,7 +62,10 @@ _PRIORITIES = {
     Trigger.RETRY: Priority.RETRY,
     Trigger.PERIOD: Priority.BACKGROUND,
     Trigger.START: Priority.BACKGROUND,
+    Trigger.DRIFT: Priority.CHECK,
 }
+DRIFT_ONLY = frozenset({Trigger.DRIFT})
+"""Of a request that asks for a check run, and for nothing real."""
 MOST_REASONS = 10
 """Kept of one request; of the rest only how many there are."""
 
@@ -154,6 +159,11 @@ class Waiting:
             self.reasons = reasons
 
 
+def age(waiting: Waiting) -> tuple[bool, int]:
+    """Sorts by how long they have been due, checks last."""
+    return waiting.priority is Priority.CHECK, waiting.order
+
+
 @dataclass(slots=True, eq=False)
 class Kind:
     """One kind's lanes and slots. `known` counts all its keys in the queue, due or scheduled.
@@ -184,8 +194,8 @@ class Kind:
         return next(self._heads(), None)
 
     def oldest(self) -> Waiting | None:
-        """The one that has been due longest, whatever its priority."""
-        return min(self._heads(), key=lambda waiting: waiting.order, default=None)
+        """The one that has been due longest, whatever its priority; a check only where nothing else is due."""
+        return min(self._heads(), key=age, default=None)
 
     def _heads(self) -> Iterator[Waiting]:
         for lane in self.lanes:

@@ -20,6 +20,7 @@ RUNNING = "Running"
 SUCCESSFUL = "Successful"
 FAILURE = "Failure"
 PAUSED = "Paused"
+DRIFTED = "Drifted"
 
 Condition = dict[str, Any]
 
@@ -31,6 +32,8 @@ _DEEPEST = LEVELS // 2
 Status = dict[str, Any]
 INTERRUPTED = "Interrupted"
 STARTED = "Running reconciliation"
+IN_SYNC, NOTHING_WOULD_CHANGE = "InSync", "A run would change nothing"
+"""Reason and message of a condition Drifted that is False."""
 PROGRESS = "Running for "
 """How the message of a run that takes long begins."""
 
@@ -218,6 +221,17 @@ def succeeded(body: Body, moment: Moment, stats: Stats | None, fields: Fields = 
     put(conditions, moment, awaiting)
     put(conditions, moment, _condition(SUCCESSFUL, "True", "Successful", "Last reconciliation succeeded"))
     put(conditions, moment, _condition(FAILURE, "False", "", ""), always=True)
+    if find(conditions, DRIFTED) is not None:
+        put(conditions, moment, _condition(DRIFTED, "False", IN_SYNC, NOTHING_WOULD_CHANGE))
+    return {**status, "conditions": conditions}
+
+
+def drifted(body: Body, moment: Moment, wanted: Condition) -> Status:
+    """What a check run has found; no other condition is touched, but what is checked is no longer paused."""
+    status = status_of(body)
+    conditions = conditions_of(status)
+    _resume(conditions, moment)
+    put(conditions, moment, wanted, always=True)
     return {**status, "conditions": conditions}
 
 

@@ -32,6 +32,7 @@ _FRAMEWORK_RESULTS = {
     Verdict.SUCCEEDED: "success",
     Verdict.SKIPPED: "success",
     Verdict.GONE: "success",
+    Verdict.CHECKED: "success",
     Verdict.REQUEUED: "requeue_after",
     Verdict.FAILED: "error",
 }

@@ -16,6 +16,7 @@ from typing import Any
 
 from runner.config.golang import parse_duration
 from runner.config.watches import Content, Engine
+from runner.differences import Difference
 from runner.execute import cause
 from runner.execute.failure import Failure, ended, failed, untold
 from runner.objects import Body, ObjectKey
@@ -97,9 +98,10 @@ class Outcome:
     operator has them; `failures` say for people why the run failed and where, in whichever way it did;
     `unreachable` says that a host was; `tail` holds the last lines of output, for an ending without recap;
     `data` is what `set_stats` published, `facts` what `set_fact` set; `children` are the objects of its own that
-    the run wrote or read, as the API server last answered; `requeue_after` is in seconds, where the role asked
-    for it (0 too); `engine` is how it was started (warm or cold), `why_cold` why it was not warm though it might
-    have been.
+    the run wrote or read, as the API server last answered; of a check run, `differences` are the objects that a
+    real one would change, `uncompared` says of which nobody knows; `requeue_after` is in seconds, where the role
+    asked for it (0 too); `engine` is how it was started (warm or cold), `why_cold` why it was not warm though it
+    might have been.
     """
 
     ending: Ending
@@ -112,6 +114,8 @@ class Outcome:
     data: Mapping[str, Any] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict, repr=False)
     children: tuple[Body, ...] = field(default=(), repr=False)
+    differences: tuple[Difference, ...] = ()
+    uncompared: tuple[str, ...] = ()
     requeue_after: float | None = None
     engine: Engine = Engine.COLD
     why_cold: str = ""

@@ -35,6 +35,11 @@ _SELECTOR = {
     },
     "additionalProperties": False,
 }
+_UNWRITTEN = {
+    "required": ["driftPeriod", "manageStatus"],
+    "properties": {"manageStatus": {"const": False}},
+}
+"""What a check run finds is written to the status."""
 _TYPED = {"apiVersion": _NAME, "kind": _NAME}
 _TYPES: dict[str, dict[str, Any]] = {
     "string": _TEXT,
@@ -44,6 +49,7 @@ _TYPES: dict[str, dict[str, Any]] = {
     "integer": {"type": "integer"},
     "map": {"type": "object"},
     "duration": {"type": "string", "pattern": rf"^([+-]?(0|({_PART})+)|.*\$.*)$"},
+    "duration above 0": {"type": "string", "pattern": rf"^(\+?(?=.*[1-9])({_PART})+|.*\$.*)$"},
     "map of JMESPath": {"type": "object", "additionalProperties": _TEXT},
     "auto, warm or cold": {"enum": [str(engine) for engine in Engine]},
     "list of {group, version, kind}": {
@@ -109,6 +115,7 @@ def watches_schema() -> dict[str, Any]:
             "properties": {field.name: _property(field) for field in WATCH_FIELDS},
             "required": [field.name for field in WATCH_FIELDS if field.default == "required"],
             "oneOf": [{"required": ["playbook"]}, {"required": ["role"]}],
+            "not": _UNWRITTEN,
             "additionalProperties": False,
         },
     }

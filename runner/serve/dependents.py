@@ -134,9 +134,17 @@ class Dependents:
         self._told: set[tuple[GroupVersionKind, GroupVersionKind, Mechanism, str]] = set()
 
     async def outgoing(
-        self, request: web.BaseRequest, target: Target | None, owner: Owner, headers: CIMultiDict[str]
+        self,
+        request: web.BaseRequest,
+        target: Target | None,
+        owner: Owner,
+        headers: CIMultiDict[str],
+        *,
+        tell: bool = True,
     ) -> forward.Data:
         """The body to send on, with the owner in it where it belongs; `headers` are changed to fit it.
+
+        Unless `tell`, it creates no dependent that anybody would have to be told of.
 
         Raises BodyError for one that cannot be read well enough to put the owner in.
         """
@@ -148,7 +156,7 @@ class Dependents:
         raw, complete = await forward.read_up_to(request.content, INJECTED)
         if not complete:
             return forward.rejoined(raw, request.content)
-        return await self._injected(raw, target, resource, owner, headers)
+        return await self._injected(raw, target, resource, owner, headers, tell=tell)
 
     async def recognise(self, body: dict[str, Any], target: Target, owner: Owner) -> None:
         """Tell of an object that names an owner of the requester's kind, e.g. after the operator was restarted."""
@@ -184,7 +192,14 @@ class Dependents:
         return resource if resource is not None and ownership.ownable(resource) else None
 
     async def _injected(
-        self, raw: bytes, target: Target, resource: Resource, owner: Owner, headers: CIMultiDict[str]
+        self,
+        raw: bytes,
+        target: Target,
+        resource: Resource,
+        owner: Owner,
+        headers: CIMultiDict[str],
+        *,
+        tell: bool,
     ) -> bytes:
         content_type = forward.media_type(headers)
         inject = partial(injected, raw, content_type, target, owner, namespaced=resource.namespaced)
@@ -194,7 +209,8 @@ class Dependents:
             return raw
         headers.popall(hdrs.CONTENT_LENGTH, None)
         headers[hdrs.CONTENT_TYPE] = made.content_type
-        self._tell(owner, resource.gvk, made.mechanism, made.namespace)
+        if tell:
+            self._tell(owner, resource.gvk, made.mechanism, made.namespace)
         return made.body
 
     def _tell(self, owner: Owner, kind: GroupVersionKind, mechanism: Mechanism, namespace: str) -> None:

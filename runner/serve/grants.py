@@ -22,7 +22,9 @@ from typing import Any, Protocol
 
 import structlog
 
+from runner.differences import Difference
 from runner.objects import GroupVersionKind, Owner
+from runner.serve.dryruns import DryRuns
 
 log = structlog.get_logger(__name__)
 
@@ -107,6 +109,7 @@ class Grant:
     ) -> None:
         self.owner = owner
         self.kubeconfig = kubeconfig
+        self.dry_runs: DryRuns | None = None
         self._children = children
         self._tokens = tokens
         self._grants = grants
@@ -121,6 +124,20 @@ class Grant:
     def children(self) -> tuple[dict[str, Any], ...]:
         """The objects of its own that the run wrote or read, as last answered; none where nobody wants them."""
         return self._children.bodies() if self._children is not None else ()
+
+    def only_dry_runs(self) -> None:
+        """From now on nothing passes that would change the cluster; what would change it is noted."""
+        self.dry_runs = DryRuns()
+
+    @property
+    def differences(self) -> tuple[Difference, ...]:
+        """What the run would have changed, as far as its dry runs tell."""
+        return self.dry_runs.differences if self.dry_runs is not None else ()
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """Of which dry runs it is not known what they would have changed, and why."""
+        return tuple(self.dry_runs.unread) if self.dry_runs is not None else ()
 
     def saw(self, method: str, body: object, size: int) -> None:
         """Take note of an answer of so many bytes about one object, if it is one of the run's own."""

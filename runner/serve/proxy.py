@@ -23,6 +23,7 @@ from runner.metrics import Metrics
 from runner.objects import GroupVersionKind, Owner
 from runner.serve import checkmode, forward, ownership
 from runner.serve.dependents import Dependents, OnDependent, OwnWrites, items_of, written
+from runner.serve.dryruns import Comparing, compared
 from runner.serve.forward import STREAMS, Target, forwardable, is_upgrade, parse_target, upgrade
 from runner.serve.grants import Grant, Grants
 from runner.serve.listen import loopback
@@ -48,8 +49,7 @@ class Proxy:
     `inject` off: owners are not put in and dependents not told of. `watched` may exclude owner kinds from both.
     `on_dependent` is called once per owner kind, dependent kind, mechanism and namespace; it must not block.
     Of runs for the kinds that `keeps_children` names, a grant keeps the objects of the run's own.
-    Nothing passes while `leading` denies it, which is asked at each request; in `check_mode`, nothing that would
-    change the cluster.
+    Nothing passes while `leading` denies it, which is asked at each request.
     """
 
     def __init__(
@@ -64,14 +64,13 @@ class Proxy:
         metrics: Metrics | None = None,
         leading: Callable[[], bool] = lambda: True,
         keeps_children: Callable[[GroupVersionKind], bool] = lambda _: True,
-        check_mode: bool = False,
     ) -> None:
         self.port = port
-        self._check_mode = check_mode
         self._leading = leading
         self._client = client
         self._dependents = Dependents(discovery, on_dependent, inject=inject, watched=watched)
         self._metrics = metrics
+        self._comparing = Comparing(client, discovery)
         self._grants = Grants(lambda: self.port, keeps_children)
         self._own = OwnWrites()
         self._server: web.ServerRunner | None = None
@@ -140,7 +139,7 @@ class Proxy:
                 400, "BadRequest", "the request must name a path, percent-encoded and without a fragment"
             )
         target = parse_target(request.raw_path)
-        if refusal := self._refusal(request, target):
+        if refusal := self._refusal(request, target, grant):
             return forward.status_response(403, "Forbidden", refusal)
         try:
             if is_upgrade(request.headers) and _may_upgrade(request.method, target):
@@ -154,11 +153,12 @@ class Proxy:
             )
             return forward.status_response(502, "BadGateway", f"the API server cannot be reached: {error}")
 
-    def _refusal(self, request: web.BaseRequest, target: Target | None) -> str:
+    def _refusal(self, request: web.BaseRequest, target: Target | None, grant: Grant) -> str:
         """Why it may not pass, or ""."""
         if self._client.impersonates and any(name.lower().startswith(IMPERSONATE) for name in request.headers):
             return THIRD
-        if self._check_mode and checkmode.changes(request.method, target, has_body=request.body_exists):
+        check = grant.dry_runs is not None
+        if check and checkmode.changes(request.method, target, has_body=request.body_exists):
             return checkmode.REFUSAL
         return ""
 
@@ -166,7 +166,7 @@ class Proxy:
         if request.headers.get("Expect", "").lower() == "100-continue":
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         headers = forward.request_headers(request.headers)
-        data = await self._dependents.outgoing(request, target, grant.owner, headers)
+        data = await self._dependents.outgoing(request, target, grant.owner, headers, tell=grant.dry_runs is None)
         with self._noted(request.method):
             opened = self._client.open(request.method, request.raw_path, headers=headers, data=data)
             async with opened as upstream:
@@ -183,6 +183,12 @@ class Proxy:
             if not complete:
                 return await forward.stream_response(request, upstream, body)
             await self._look(request.method, target, body, grant)
+            return forward.whole_response(upstream, body)
+        if grant.dry_runs is not None and target is not None and compared(request.method, target) and upstream.ok:
+            body = await upstream.read()
+            await self._comparing.note(
+                grant.dry_runs, request.method, request.raw_path, target, status=upstream.status, raw=body
+            )
             return forward.whole_response(upstream, body)
         if request.method != "HEAD" and upstream.content_length is not None and upstream.content_length <= SMALL:
             return forward.whole_response(upstream, await upstream.read())

@@ -44,6 +44,9 @@ _WATCHES = (
     _error("watch-without-content", "an entry names neither a role nor a playbook"),
     _error("watch-content-missing", "the role or playbook of an entry is not there"),
     _error("watch-finalizer-invalid", "a finalizer has no name, or nothing to do"),
+    _warning(
+        "watch-drift-without-status", "`driftPeriod` of a watch whose status is not managed: nothing is checked"
+    ),
     _error("watch-status-invalid", "an expression of `status` is not JMESPath"),
     _warning("watch-status-null", "an expression of `status` asks for a key that no run's result has"),
     _warning("watch-finalizer-content-missing", "the role or playbook of a finalizer with vars is not there"),

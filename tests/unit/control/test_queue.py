@@ -343,3 +343,18 @@ async def test_a_period_that_has_passed_is_the_reason(queue: WorkQueue, clock: F
     queue.add(key("a"), Trigger.RETRY, after=90)
     clock.advance(61)
     assert (await take(queue)).reasons.first == (Reason(Trigger.PERIOD),)
+
+
+async def test_checks_wait_for_all_that_is_real_however_long_they_have_been_due(queue: WorkQueue) -> None:
+    queue.add(key("check"), Trigger.DRIFT)
+    for number in range(2 * AGEING):
+        queue.add(key(f"{number}"), Trigger.START)
+    assert (await names(queue, 2 * AGEING + 1))[-1] == "check"
+
+
+async def test_what_is_real_makes_a_check_that_waits_urgent(queue: WorkQueue, clock: FakeClock) -> None:
+    queue.add(key("a"), Trigger.DRIFT, after=600)
+    queue.add(key("a"), Trigger.CHANGED)
+    entry = await take(queue)
+    assert entry.triggers == {Trigger.DRIFT, Trigger.CHANGED}
+    assert entry.reasons.first == (Reason(Trigger.CHANGED),)

@@ -15,11 +15,12 @@ from structlog.testing import capture_logs
 
 from runner.config.watches import Content, Finalizer, Requirement, Selector, Watch
 from runner.control.attempt import Attempt, Listeners, Result, Verdict
-from runner.control.pause import PAUSED
+from runner.control.pause import MODE, PAUSED
 from runner.control.plan import PERIOD, VERBOSITY, Defaults, Perform
 from runner.control.reconciler import Reconciler
 from runner.control.request import Reason, Reasons, Request, Trigger
 from runner.control.timers import Stages
+from runner.differences import Difference
 from runner.errors import (
     ApiError,
     ForbiddenError,
@@ -56,6 +57,11 @@ FAILURE = replace(SUCCESS, return_code=2, messages=("it broke",))
 class Pass:
     kubeconfig: str
     children: tuple[Body, ...]
+    differences: tuple[Difference, ...] = ()
+    unread: tuple[str, ...] = ()
+
+    def only_dry_runs(self) -> None:
+        """As every run here, for its executor is a fake."""
 
 
 @dataclass
@@ -943,6 +949,18 @@ async def test_an_event_tells_of_the_dependent_that_caused_a_run_and_of_nothing_
     assert scene.recorder.events == [
         ("Normal", "DependentChanged", "Deployment orchard/web changed by kubectl-edit: spec.replicas")
     ]
+
+
+async def test_a_check_run_has_reasons_but_is_no_attempt_and_announces_no_cause(scene: Scene) -> None:
+    scene.objects.edit(KEY, lambda body: body["metadata"].update(annotations={MODE: "check"}))
+    request = Request(KEY, frozenset({Trigger.DEPENDENT}), 0, Reasons((EDITED,)))
+    assert (await scene.reconciler.reconcile(request)).verdict is Verdict.CHECKED
+    scene.objects.edit(KEY, lambda body: body["metadata"].update(annotations={}))
+    await scene.reconcile(Trigger.ANNOTATED)
+    check, run = scene.executor.runs
+    assert [reason["trigger"] for reason in check.why["reasons"]] == ["dependent"]
+    assert [(each.why["attempt"], each.why["previous"]) for each in (check, run)] == [(0, ""), (1, "")]
+    assert scene.recorder.events == []
 
 
 @pytest.mark.parametrize("deleted", [False, True])

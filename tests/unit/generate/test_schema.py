@@ -26,6 +26,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "boolean": st.booleans(),
     "integer": st.integers(-5, 50),
     "map": st.dictionaries(st.sampled_from(["a", "b"]), st.integers()),
+    "duration above 0": st.sampled_from(["10m", "1h30m", "0.5s", "+2h"]),
     "duration": st.sampled_from(["1h30m", "10s", "0", "1.5h", ".5s", "-5s", "300ms", "1m2.s"]),
     "map of JMESPath": st.dictionaries(st.sampled_from(["phase", "a.b"]), st.just("data.x")),
     "auto, warm or cold": st.sampled_from(["auto", "warm", "cold"]),
@@ -56,7 +57,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 GOOD = st.fixed_dictionaries(
     {name: st.just(value) for name, value in LEAST.items()},
     optional={field.name: VALUES[field.type] for field in WATCH_FIELDS if field.name not in (*LEAST, "playbook")},
-)
+).filter(lambda watch: "driftPeriod" not in watch or watch.get("manageStatus", True))
 BEYOND = re.compile("was not found|is always null|not a JMESPath expression")
 """What no schema knows: the files of the project, and what is in an expression."""
 ANYTHING = st.sampled_from(["", "text", True, 7, 1.5, [], ["x"], {}, [{}], {"x": 1}, "10", "1d", {"name": "x"}])

@@ -1,0 +1,219 @@
+"""`preview`: what applying a custom resource would change in the cluster, as `kubectl diff` shows it.
+
+The resource is applied as a dry run, its role is performed in check mode on what came of that, and the dry runs of
+both are compared with what is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import difflib
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import yaml
+
+from runner.config.flags import RUN_FLAGS, add_flags
+from runner.config.settings import Settings, read_settings
+from runner.config.watches import Engine, Watch
+from runner.config.watchesfile import load_watches
+from runner.config.yamlfile import read_all_yaml
+from runner.control.message import failure_message
+from runner.differences import Difference, difference, masked
+from runner.errors import KindAbsentError, NotFoundError, RunError, SettingsError
+from runner.execute.executor import Executor
+from runner.execute.run import Run
+from runner.execute.variables import extra_vars
+from runner.kube.client import Client
+from runner.kube.discovery import Discovery
+from runner.logs import configure_logs
+from runner.objects import GroupVersionKind, Json, ObjectKey, Owner
+from runner.once import FLAGS, for_one_run
+from runner.serve.proxy import Proxy
+from runner.stopping import either, ended, stopped_by_signals
+
+_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_MERGE = "application/merge-patch+json"
+_DRY = {"dryRun": "All"}
+NOTHING, CHANGES = 0, 1
+"""Exit codes; an error is 2."""
+
+
+def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+    """Add `preview`."""
+    text = "show what applying a custom resource would change in the cluster, and change nothing"
+    parser = commands.add_parser("preview", help=text, description=text, allow_abbrev=False)
+    parser.add_argument("-f", "--filename", required=True, metavar="FILE", help="the custom resource; - is stdin")
+    parser.add_argument("-n", "--namespace", default="", help="its namespace, where FILE names none")
+    add_flags(parser, [flag for flag in RUN_FLAGS if flag.name in FLAGS])
+
+
+def main(parsed: argparse.Namespace, environment: Mapping[str, str]) -> int:
+    """The exit code: 0 nothing would change, 1 something would, 130 interrupted. Raises OperatorError."""
+    parsed.verbose, parsed.check, parsed.diff = 0, True, True
+    settings = for_one_run(read_settings(parsed, environment, terminal=sys.stderr.isatty()), parsed)
+    configure_logs("error", settings.log_encoder)
+    watches, notes = load_watches(settings.watches_file, Path.cwd(), settings.environment)
+    for note in notes:
+        sys.stderr.write(f"Warning: {note}\n")
+    return asyncio.run(_main(settings, watches, _resources(parsed.filename), parsed.namespace))
+
+
+async def _main(settings: Settings, watches: Iterable[Watch], resources: list[Json], namespace: str) -> int:
+    stopping = asyncio.Event()
+    with stopped_by_signals(stopping):
+        previewing = asyncio.create_task(_preview(settings, {w.gvk: w for w in watches}, resources, namespace))
+        await either(stopping.wait(), asyncio.wait({previewing}))
+        if stopping.is_set():
+            await ended(previewing)
+            return 130
+        found = previewing.result()
+    for each in found:
+        sys.stdout.write("".join(lines(each)))
+    return CHANGES if found else NOTHING
+
+
+def _resources(file: str) -> list[Json]:
+    """The objects in the file. Raises SettingsError where there is none."""
+    try:
+        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{file} cannot be read: {error}") from None
+    found = [node.plain() for node in read_all_yaml(text, file)]
+    resources = [body for body in found if body is not None]
+    if not resources or not all(isinstance(body, dict) and _name(body) for body in resources):
+        raise SettingsError(f"{file} must hold custom resources: apiVersion, kind, and metadata with a name")
+    return resources
+
+
+def _name(body: Json) -> str:
+    meta = body.get("metadata")
+    return str(meta.get("name") or "") if isinstance(meta, dict) else ""
+
+
+def applied(live: Json, wanted: Json) -> Json:
+    """The merge patch that `kubectl apply` would send: what it applied before and is no longer wanted goes."""
+    annotations = (live.get("metadata") or {}).get("annotations") or {}
+    try:
+        before = json.loads(annotations.get(_APPLIED, "{}"))
+    except ValueError:
+        before = {}
+    meta = wanted.get("metadata") or {}
+    named = {**wanted, "metadata": {**meta, "annotations": meta.get("annotations") or {}}}  # kubectl adds its own
+    return _patch(before if isinstance(before, dict) else {}, named)
+
+
+def _patch(before: Json, wanted: Json) -> Json:
+    gone = {key: None for key in before if key not in wanted and key != "status"}
+    return gone | {
+        key: _patch(inner if isinstance(inner := before.get(key), dict) else {}, value)
+        if isinstance(value, dict)
+        else value
+        for key, value in wanted.items()
+    }
+
+
+def lines(found: Difference) -> Iterator[str]:
+    """One object as a unified diff of YAML, without a Secret's values."""
+    before, after = (_lines(body) for body in masked(found))
+    yield from difflib.unified_diff(before, after, f"{found} (live)", f"{found} (applied)", n=3)
+
+
+def _lines(body: Json | None) -> list[str]:
+    return yaml.safe_dump(body, allow_unicode=True).splitlines(keepends=True) if body is not None else []
+
+
+@dataclass(frozen=True, slots=True)
+class _Cluster:
+    client: Client
+    discovery: Discovery
+
+    async def apply(self, key: ObjectKey, body: Json) -> tuple[Json | None, Json]:
+        """The object as it is, if it is, and as it would be. Raises KubeError where it would be refused."""
+        resource = await self.discovery.resource(key.gvk)
+        if key.namespace:
+            body = {**body, "metadata": {**body["metadata"], "namespace": key.namespace}}
+        try:
+            live = dict(await self.client.request("GET", resource.path(key.namespace, key.name)))
+        except NotFoundError:
+            path = resource.path(key.namespace)
+            return None, dict(await self.client.request("POST", path, params=_DRY, body=body))
+        path, patch = resource.path(key.namespace, key.name), applied(live, body)
+        answer = await self.client.request("PATCH", path, params=_DRY, body=patch, content_type=_MERGE)
+        return live, dict(answer)
+
+
+async def _preview(
+    settings: Settings, watches: Mapping[GroupVersionKind, Watch], resources: list[Json], namespace: str
+) -> list[Difference]:
+    async with AsyncExitStack() as stack:
+        client = await Client.connect(settings.cluster)
+        stack.push_async_callback(client.close)
+        cluster = _Cluster(client, Discovery(client))
+        proxy = Proxy(client, cluster.discovery, port=0, inject=settings.inject_owner_ref)
+        directory = stack.enter_context(TemporaryDirectory())
+        executor = Executor(Path(directory), settings.environment)
+        stack.push_async_callback(executor.close)
+        stack.push_async_callback(proxy.stop)
+        await proxy.start()
+        found: list[Difference] = []
+        for body in resources:
+            key, watch = await _place(body, watches, cluster, namespace)
+            live, wanted = await cluster.apply(key, body)
+            own = difference(key.gvk.kind, live, wanted)
+            found += [own] if own is not None else []
+            found += await _performed(settings, watch, key, wanted, proxy, executor)
+        return found
+
+
+async def _place(
+    body: Json, watches: Mapping[GroupVersionKind, Watch], cluster: _Cluster, namespace: str
+) -> tuple[ObjectKey, Watch]:
+    gvk = GroupVersionKind.of(str(body.get("apiVersion") or ""), str(body.get("kind") or ""))
+    if gvk not in watches:
+        raise SettingsError(f"{gvk} is no kind that watches.yaml names: {', '.join(map(str, watches)) or 'none'}")
+    try:
+        resource = await cluster.discovery.resource(gvk)
+    except KindAbsentError as error:
+        raise SettingsError(str(error)) from None
+    written = str(body["metadata"].get("namespace") or "")
+    if written and namespace and written != namespace:
+        raise SettingsError(f"the namespace of {_name(body)} is {written}, and -n says {namespace}")
+    place = (written or namespace or await cluster.client.namespace()) if resource.namespaced else ""
+    return ObjectKey(gvk, place, _name(body)), watches[gvk]
+
+
+async def _performed(
+    settings: Settings, watch: Watch, key: ObjectKey, body: Json, proxy: Proxy, executor: Executor
+) -> tuple[Difference, ...]:
+    """What the role or playbook would change. Raises RunError where that cannot be told."""
+    uid = str(body["metadata"].get("uid") or "preview")
+    with proxy.grant(Owner(key.gvk, key.namespace, key.name, uid)) as grant:
+        grant.only_dry_runs()
+        run = Run(
+            ident="preview",
+            key=key,
+            uid=uid,
+            content=watch.content,
+            extra_vars=extra_vars(body, watch, finalizing=False).values,
+            kubeconfig=grant.kubeconfig,
+            verbosity=0,
+            deadline=settings.run_deadline,
+            gather_facts=settings.gather_facts,
+            ansible_args=settings.ansible_args,
+            rescued_tasks_fail=watch.rescued_tasks_fail,
+            engine=Engine.COLD,
+        )
+        outcome = await executor.run(run)
+        if not outcome.succeeded:
+            raise RunError(f"{key}: the play failed in check mode: {failure_message(outcome)}")
+        if grant.unread:
+            raise RunError(f"{key}: could not be compared: {'; '.join(grant.unread)}")
+        return grant.differences
