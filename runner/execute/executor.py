@@ -11,8 +11,9 @@ import math
 import os
 import time
 from collections.abc import Coroutine, Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -27,7 +28,7 @@ from runner.execute.console import Console
 from runner.execute.fork.engine import ForkEngine
 from runner.execute.inputs import of_all_runs
 from runner.execute.prepare import Preparation, Prepared
-from runner.execute.run import Ending, Outcome, Run, Sink, conclude
+from runner.execute.run import Ending, Outcome, Run, Sink, State, conclude
 from runner.execute.rundir import RunDirectory, left_behind, locked
 from runner.execute.stream import Stream
 from runner.execute.template import with_lines
@@ -156,6 +157,7 @@ class Executor:
         prepared = await asyncio.to_thread(self._preparation.prepare, run, directory)
         ending, code = Ending.CANCELLED, _STOPPED_CODE
         under_way: Started | None = None
+        about: artifacts.About = {}
         started = time.monotonic()
         try:
             with closing(self._stream(run, sink, prepared)) as stream:
@@ -166,21 +168,14 @@ class Executor:
                     else:
                         under_way = begun
                         self._children.add(under_way.child)
-                        with suppress(OSError):  # for people; the run is under way
-                            artifacts.started(prepared.artifacts, run, under_way.engine, under_way.why_cold)
+                        engine, why_cold = under_way.engine, under_way.why_cold
+                        about = artifacts.started(prepared.artifacts, run, engine, why_cold)
                         left = run.deadline and max(0.0, run.deadline - (time.monotonic() - started))
                         ending, code = await _follow(under_way.child, stream, stop, left)
+            result = await _concluded(run, stream.state, ending, code)
+            about = artifacts.over(about, result, datetime.now(UTC)) if about else about
         finally:
-            await asyncio.to_thread(self._preparation.finish, run, prepared, ending, code)
-        result = conclude(
-            stream.state,
-            ending=ending,
-            return_code=code,
-            rescued_tasks_fail=run.rescued_tasks_fail,
-            deadline=run.deadline,
-        )
-        if any(failure.template for failure in result.failures):
-            result = replace(result, failures=await asyncio.to_thread(with_lines, result.failures))
+            await asyncio.to_thread(self._preparation.finish, run, prepared, ending, code, about)
         return replace(result, engine=under_way.engine, why_cold=under_way.why_cold) if under_way else result
 
     def _stream(self, run: Run, sink: Sink, prepared: Prepared) -> Stream:
@@ -250,6 +245,19 @@ async def _follow(child: Child, stream: Stream, stop: asyncio.Event, deadline: f
         child.close()
         for task in (reading, ended, stopped):
             task.cancel()
+
+
+async def _concluded(run: Run, state: State, ending: Ending, code: int) -> Outcome:
+    result = conclude(
+        state,
+        ending=ending,
+        return_code=code,
+        rescued_tasks_fail=run.rescued_tasks_fail,
+        deadline=run.deadline,
+    )
+    if any(failure.template for failure in result.failures):
+        result = replace(result, failures=await asyncio.to_thread(with_lines, result.failures))
+    return result
 
 
 async def _outlast(task: asyncio.Task[Outcome], stop: asyncio.Event) -> Outcome:

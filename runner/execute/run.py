@@ -18,7 +18,7 @@ from runner.config.golang import parse_duration
 from runner.config.watches import Content, Engine
 from runner.differences import Difference
 from runner.execute import cause
-from runner.execute.failure import Failure, ended, failed, untold
+from runner.execute.failure import Failure, ended, failed, name_of, untold
 from runner.objects import Body, ObjectKey
 
 Event = Mapping[str, Any]
@@ -27,7 +27,6 @@ Event = Mapping[str, Any]
 Sink = Callable[["Run", Event], None]
 """Is given every event of a run, in order, as it appears. Must not block; an exception in it is logged."""
 
-
 _REQUEUE = "requeue_after"
 _REQUEUE_FULL = "operator_sdk.util.requeue_after"
 _SET_FACT = frozenset({"set_fact", "ansible.builtin.set_fact", "ansible.legacy.set_fact"})
@@ -35,6 +34,7 @@ _AT_TASK = frozenset({"playbook_on_task_start", "playbook_on_handler_task_start"
 """Events that say at which task the play is."""
 _WORDS = frozenset({"verbose", "error"})
 _OK = frozenset({"runner_on_ok", "runner_item_on_ok"})
+MOST_CHANGED = 10
 _TAIL_LINES = 20
 _TAIL_WIDTH = 1000
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -101,7 +101,7 @@ class Outcome:
     the run wrote or read, as the API server last answered; of a check run, `differences` are the objects that a
     real one would change, `uncompared` says of which nobody knows; `requeue_after` is in seconds, where the role
     asked for it (0 too); `engine` is how it was started (warm or cold), `why_cold` why it was not warm though it
-    might have been.
+    might have been; `changed` names the first MOST_CHANGED tasks that changed something.
     """
 
     ending: Ending
@@ -119,6 +119,7 @@ class Outcome:
     requeue_after: float | None = None
     engine: Engine = Engine.COLD
     why_cold: str = ""
+    changed: tuple[str, ...] = ()
 
     @property
     def succeeded(self) -> bool:
@@ -151,6 +152,7 @@ class State:
     tail: tuple[str, ...] = field(default=(), repr=False)
     error: str = field(default="", repr=False)
     facts: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    changed: tuple[str, ...] = ()
 
 
 def fold(state: State, event: Event) -> State:
@@ -176,6 +178,8 @@ def _noted(state: State, kind: str, data: Mapping[str, Any], text: object) -> St
         return _requeued(state, result["period"], data)
     if kind in _OK and str(data.get("task_action")) in _SET_FACT and isinstance(result, Mapping):
         return replace(state, facts={**state.facts, **_mapping(result.get("ansible_facts"))})
+    if kind == "runner_on_ok" and isinstance(result, Mapping) and result.get("changed") is True:
+        return replace(state, changed=(*state.changed, name_of(data))[:MOST_CHANGED])
     if kind == "runner_on_failed" and not data.get("ignore_errors"):
         return replace(state, failures=(*state.failures, failed(data, text=str(text or ""))))
     if kind == "runner_on_unreachable":
@@ -231,6 +235,7 @@ def conclude(
         data=_mapping(recap.get("artifact_data")),
         facts=state.facts,
         requeue_after=state.requeue_after,
+        changed=state.changed,
     )
 
 

@@ -189,3 +189,10 @@ def test_facts_that_are_gathered_or_censored_are_not() -> None:
     gathered = event("runner_on_ok", task_action="gather_facts", res={"ansible_facts": {"a": 1}})
     censored = event("runner_on_ok", task_action="set_fact", res={"censored": "the output has been hidden"})
     assert dict(fold(fold(State(), gathered), censored).facts) == {}
+
+
+def test_the_first_tasks_that_changed_something_are_named() -> None:
+    tasks = [
+        event("runner_on_ok", task=f"site : Task {n}", role="site", res={"changed": n != 2}) for n in range(1, 15)
+    ]
+    assert outcome(*tasks, recap()).changed == ("Task 1", *(f"Task {n}" for n in range(3, 12)))
