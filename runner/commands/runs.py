@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from runner.config.flags import RUN_FLAGS, add_flags
+from runner.config.flags import RUN_FLAGS
 from runner.errors import UsageError
 from runner.execute.history import INTERRUPTED, RUNNING, History, PastRun, events_of, places, shortest
 from runner.execute.taskresults import UNENDED, TaskResult, task_results
@@ -38,7 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", choices=("json",), metavar="json", help="all that is known, for programs"
     )
     parser.add_argument("--all", action="store_true", help="also those for which a terminal has no room")
-    add_flags(parser, [_RUNNER_DIR])
+    usual = f"that of operators that run here, else {_RUNNER_DIR.default}"
+    parser.add_argument("--runner-dir", metavar="VALUE", help=f"{_RUNNER_DIR.help} (default: {usual})")
 
 
 def main(parsed: argparse.Namespace, _environment: Mapping[str, str]) -> int:
