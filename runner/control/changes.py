@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from runner.config.watches import Watch
-from runner.control.pause import PREFIX, asked
+from runner.control.pause import asked
 from runner.control.reasons import changed_metadata, content_changed, reason_of
 from runner.control.request import Reason, Trigger
 from runner.kube.listwatch import Change
-from runner.objects import PRIMARY, PRIMARY_TYPE, GroupVersionKind, ObjectKey, ObjectMeta, is_name
+from runner.objects import PREFIX, PRIMARY, PRIMARY_TYPE, GroupVersionKind, ObjectKey, ObjectMeta, is_name
 
 OwnWrite = Callable[[str, str], bool]
 """(uid, resourceVersion): did a run write this version of the object? An empty version asks for a deletion."""
