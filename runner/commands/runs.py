@@ -6,13 +6,15 @@ import argparse
 import json
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from runner.config.flags import RUN_FLAGS
 from runner.errors import UsageError
+from runner.execute.failure import shown_place
 from runner.execute.history import INTERRUPTED, RUNNING, History, PastRun, events_of, places, shortest
 from runner.execute.taskresults import UNENDED, TaskResult, task_results
 from runner.objects import GroupVersionKind
@@ -23,6 +25,7 @@ _BECAUSE = 6
 _LEAST = 24
 """Columns of a terminal that BECAUSE keeps at least."""
 _MOST_PROBLEMS = 3
+_STAMP = "%Y-%m-%dT%H:%M:%SZ"
 _RUNNER_DIR = next(flag for flag in RUN_FLAGS if flag.name == "runner-dir")
 
 
@@ -74,7 +77,7 @@ def _list(history: History, parsed: argparse.Namespace) -> None:
     if sys.stdout.isatty():
         width, height = shutil.get_terminal_size()
         shown = runs if parsed.all else runs[: max(1, height - 4)]
-    for line in table(shown, width):
+    for line in table(shown, width, datetime.now(UTC)):
         sys.stdout.write(f"{line}\n")
     if len(shown) < len(runs):
         _note(f"... and {len(runs) - len(shown)} older ones: --all")
@@ -99,11 +102,12 @@ def _names(run: PastRun) -> list[str]:
     return [run.text("kind").lower(), *run.texts("names")]
 
 
-def table(runs: Iterable[PastRun], width: int | None) -> Iterator[str]:
-    """A line a run below their titles, none wider than `width`."""
+def table(runs: Iterable[PastRun], width: int | None, now: datetime) -> Iterator[str]:
+    """A line a run below their titles; on a terminal none wider than `width`, with their age for their start."""
     runs = list(runs)
     short = shortest(run.ident for run in runs)
-    rows = [_TITLES, *(_row(run, short) for run in runs)]
+    titles = tuple("AGE" if width and title == "STARTED" else title for title in _TITLES)
+    rows = [titles, *((short(run.ident), _when(run, now, terminal=width is not None), *_row(run)) for run in runs)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_TITLES) - 1)]
     if width is not None:
         left = width - sum(widths[:_BECAUSE]) - 2 * len(_TITLES)
@@ -114,12 +118,23 @@ def table(runs: Iterable[PastRun], width: int | None) -> Iterator[str]:
         yield line if width is None else _cut(line, width)
 
 
-def _row(run: PastRun, short: Callable[[str], str]) -> tuple[str, ...]:
+def _when(run: PastRun, now: datetime, *, terminal: bool) -> str:
+    return age((now - run.started).total_seconds()) if terminal else f"{run.started:{_STAMP}}"
+
+
+def age(seconds: float) -> str:
+    """In the largest unit that leaves two or more of it."""
+    for unit, letter in ((86400, "d"), (3600, "h"), (60, "m")):
+        if seconds >= 2 * unit:
+            return f"{seconds // unit:.0f}{letter}"
+    return f"{max(0.0, seconds):.0f}s"
+
+
+def _row(run: PastRun) -> tuple[str, ...]:
     took = "" if run.seconds is None else f"{run.seconds:.1f}s"
     check = " (check)" if run.about.get("check") else ""
-    stamp = run.started.strftime("%Y-%m-%dT%H:%M:%SZ")
     engine = f"{run.text('engine')}{check}"
-    return short(run.ident), stamp, run.object, took, engine, run.result, because(run), came_of(run)
+    return run.object, took, engine, run.result, because(run), came_of(run)
 
 
 def because(run: PastRun) -> str:
@@ -190,7 +205,7 @@ def about(run: PastRun) -> Iterator[str]:
     rows = [("because", reason) for reason in run.texts("because")]
     rows += [("started", _started(run)), ("result", _result(run))]
     rows += [("", failure) for failure in run.texts("failures")]
-    rows += [("content", run.text("content")), ("output", str(run.artifacts / "stdout"))]
+    rows += [("content", shown_place(run.text("content"))), ("output", str(run.artifacts / "stdout"))]
     before = ""
     for name, text in rows:
         yield f"  {name if name != before else '':8} {text}"

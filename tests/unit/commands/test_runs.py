@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from runner.cli import main
-from runner.commands.runs import of_kind, table
+from runner.commands.runs import age, of_kind, table
 from runner.errors import UsageError
 from runner.execute.history import History
 from runner.objects import GroupVersionKind, ObjectKey
-from tests.unit.execute.test_history import BLOG, SITE, leave
+from tests.unit.execute.test_history import BEGAN, BLOG, SITE, leave
 from tests.unit.execute.test_taskresults import event, recap, start
 
 TOLD = "Deployment shop/web changed by kubectl-edit: spec.replicas"
@@ -88,11 +89,21 @@ def test_a_kind_of_no_run_is_refused_with_those_that_there_are(root: Path) -> No
         of_kind("pear", History([root]).runs())
 
 
-def test_a_list_is_cut_to_the_width_of_a_terminal(root: Path) -> None:
-    runs = History([root]).runs()
-    assert {len(line) for line in table(runs, 100)} <= set(range(101))
-    assert any(line.endswith("…") for line in table(runs, 100))
-    assert not any("…" in line for line in table(runs, None))
+def test_on_a_terminal_a_list_is_cut_to_its_width_and_has_ages(root: Path) -> None:
+    runs, now = History([root]).runs(), BEGAN + timedelta(hours=3)
+    titles, newest, _ = table(runs, 90, now)
+    assert titles.split()[1] == "AGE"
+    assert newest.startswith("2222222  2h   Site shop/blog")
+    assert (len(newest), newest[-1]) == (90, "…")
+    assert not any("…" in line for line in table(runs, None, now))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(-1, "0s"), (119, "119s"), (120, "2m"), (7199, "119m"), (7200, "2h"), (172800, "2d")],
+)
+def test_an_age_is_in_the_largest_unit_that_fits(seconds: float, shown: str) -> None:
+    assert age(seconds) == shown
 
 
 def test_a_check_run_is_marked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -129,7 +140,7 @@ def test_a_run_is_shown_with_its_reasons_and_its_tasks(root: Path, capsys: pytes
         "  started  2030-01-31T10:00:00+00:00, cold (the role uses sudo), attempt 2, the run before failed",
         "  result   failed in 1.2s: 12 ok, 11 changed, 0 skipped, 0 failed",
         f"           {FAILURE}",
-        "  content  /opt/ansible/roles/website",
+        "  content  roles/website",
     ]
     assert shown.splitlines()[-2:] == [
         "  ok             0.2s  Look  roles/website/tasks/main.yml:4",
