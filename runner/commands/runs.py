@@ -25,6 +25,7 @@ _BECAUSE = 6
 _LEAST = 24
 """Columns of a terminal that BECAUSE keeps at least."""
 _MOST_PROBLEMS = 3
+_MOST_LISTED = 10
 _STAMP = "%Y-%m-%dT%H:%M:%SZ"
 _RUNNER_DIR = next(flag for flag in RUN_FLAGS if flag.name == "runner-dir")
 
@@ -194,8 +195,9 @@ def _chosen(history: History, ident: str) -> PastRun:
             f"no run has an ID that begins with {ident}: of each custom resource the newest runs are kept, 20 "
             "where nothing else is asked for (maxRunnerArtifacts), and none of one that is gone"
         )
-    listed = "".join(f"\n  {run.ident}  {run.object}" for run in found)
-    raise UsageError(f"{len(found)} runs have an ID that begins with {ident}:{listed}")
+    listed = [f"{run.ident}  {run.object}" for run in found[:_MOST_LISTED]]
+    listed += ["..."] if len(found) > len(listed) else []
+    raise UsageError("\n  ".join([f"{len(found)} runs have an ID that begins with {ident}:", *listed]))
 
 
 def about(run: PastRun) -> Iterator[str]:
@@ -241,7 +243,7 @@ def tasks(run: PastRun, results: Sequence[TaskResult]) -> Iterator[str]:
         took = "" if task.seconds is None else f"{task.seconds:.1f}s"
         yield f"  {word:11} {took:>7}  {task.name:{wide}}  {task.place}".rstrip()
         if task.message and not (task.place and task.place in told):
-            yield from (f"              {line}" for line in task.message.splitlines())
+            yield from (f"{'':23}{line}" for line in task.message.splitlines())
 
 
 def _cut(text: str, width: int) -> str:

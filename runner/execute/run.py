@@ -229,7 +229,7 @@ def conclude(
         return_code=return_code,
         stats=None if state.recap is None else _stats(recap, str(state.recap.get("created", ""))),
         messages=tuple(failure.message for failure in (*counted, *state.refused)),
-        failures=(*counted, *state.refused, *last_words),
+        failures=(*last_words, *counted, *state.refused),  # of the others some may have been rescued
         unreachable=any(failure.unreachable for failure in counted),
         tail=tail,
         data=_mapping(recap.get("artifact_data")),

@@ -116,6 +116,14 @@ def test_without_a_recap_every_failure_counts() -> None:
     assert outcome(failed("x")).messages == ("x",)
 
 
+def test_what_ended_a_run_goes_before_failures_that_may_have_been_rescued() -> None:
+    found = outcome(failed("maybe rescued"), ending=Ending.DEADLINE, deadline=20.0)
+    assert [failure.cause.partition(" because")[0] for failure in found.failures] == [
+        "The run was ended",
+        "maybe rescued",
+    ]
+
+
 def test_an_unreachable_host_is_a_failure() -> None:
     made = outcome(event("runner_on_unreachable", host="web", res={"msg": "no route"}), recap(dark={"web": 1}))
 
