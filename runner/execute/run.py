@@ -18,7 +18,7 @@ from runner.config.golang import parse_duration
 from runner.config.watches import Content, Engine
 from runner.differences import Difference
 from runner.execute import cause
-from runner.execute.failure import Failure, ended, failed, name_of, untold
+from runner.execute.failure import Failure, ended, failed, untold
 from runner.objects import Body, ObjectKey
 
 Event = Mapping[str, Any]
@@ -179,11 +179,11 @@ def _noted(state: State, kind: str, data: Mapping[str, Any], text: object) -> St
     if kind in _OK and str(data.get("task_action")) in _SET_FACT and isinstance(result, Mapping):
         return replace(state, facts={**state.facts, **_mapping(result.get("ansible_facts"))})
     if kind == "runner_on_ok" and isinstance(result, Mapping) and result.get("changed") is True:
-        return replace(state, changed=(*state.changed, name_of(data))[:MOST_CHANGED])
-    if kind == "runner_on_failed" and not data.get("ignore_errors"):
-        return replace(state, failures=(*state.failures, failed(data, text=str(text or ""))))
-    if kind == "runner_on_unreachable":
-        return replace(state, failures=(*state.failures, failed(data, text=str(text or ""), unreachable=True)))
+        name = str(data.get("task") or "").removeprefix(f"{data.get('role')} : ")
+        return replace(state, changed=(*state.changed, name[:_TAIL_WIDTH])[:MOST_CHANGED])
+    away = kind == "runner_on_unreachable"
+    if away or (kind == "runner_on_failed" and not data.get("ignore_errors")):
+        return replace(state, failures=(*state.failures, failed(data, text=str(text or ""), unreachable=away)))
     return state
 
 
