@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from runner.execute.run import Ending, Event, Outcome, State, completion, conclude, fold
+from runner.execute.output import completion
+from runner.execute.run import Ending, Event, Outcome, State, conclude, fold
 
 REQUEUE = "operator_sdk.util.requeue_after"
 
