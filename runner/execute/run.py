@@ -100,8 +100,8 @@ class Outcome:
     `data` is what `set_stats` published, `facts` what `set_fact` set; `children` are the objects of its own that
     the run wrote or read, as the API server last answered; of a check run, `differences` are the objects that a
     real one would change, `uncompared` says of which nobody knows; `requeue_after` is in seconds, where the role
-    asked for it (0 too); `engine` is how it was started (warm or cold), `why_cold` why it was not warm though it
-    might have been.
+    asked for it (0 too); `forgiven` counts tasks that failed and were rescued or ignored; `engine` is how it was
+    started (warm or cold), `why_cold` why it was not warm though it might have been.
     """
 
     ending: Ending
@@ -117,6 +117,7 @@ class Outcome:
     differences: tuple[Difference, ...] = ()
     uncompared: tuple[str, ...] = ()
     requeue_after: float | None = None
+    forgiven: int = 0
     engine: Engine = Engine.COLD
     why_cold: str = ""
 
@@ -230,6 +231,7 @@ def conclude(
         tail=tail,
         data=_mapping(recap.get("artifact_data")),
         facts=state.facts,
+        forgiven=sum(sum(_counts(recap, name).values()) for name in ("rescued", "ignored")),
         requeue_after=state.requeue_after,
     )
 
