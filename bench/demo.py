@@ -38,7 +38,7 @@ PATIENCE = 90.0
 FAILURE = """jsonpath='{.status.conditions[?(@.type=="Failure")].message}{"\\n"}'"""
 EVENT = "custom-columns=TYPE:.type,REASON:.reason,MESSAGE:.message"
 WIDTH = 110
-RECORDED = (3, 4, 6)
+RECORDED = (3, 4, 6, 7)
 """The steps that the README shows as a whole."""
 README = Path("README.md")
 RECORDING = re.compile(r"(<!-- demo -->\n).*?(<!-- end of demo -->)", re.DOTALL)
@@ -107,6 +107,14 @@ class Demo:
         self._until("an Event that says Recovered", partial(self._has_event, "Recovered"))
         self._kubectl(f"get events --field-selector reason=Recovered -o {EVENT}")
 
+    def prune(self) -> None:
+        """Take the host from the HelloApp: its Ingress goes, though no task of the role deletes it."""
+        self._until("its Ingress", lambda: self._ingress() is not None)
+        self._kubectl(f"patch helloapp helloapp-sample {_spec('host: null')}")
+        self._until("the Ingress to be gone", lambda: self._ingress() is None)
+        self._until("an Event that says Pruned", partial(self._has_event, "Pruned"))
+        self._kubectl(f"get events --field-selector reason=Pruned -o {EVENT}")
+
     def compare(self) -> None:
         """The same role, once by an operator whose runs are cold, a fresh ansible-playbook each, and once warm."""
         apply, change = (
@@ -147,6 +155,9 @@ class Demo:
             for event in events
         )
 
+    def _ingress(self) -> Object | None:
+        return self._observer.get("networking.k8s.io/v1", "Ingress", SAMPLES["HelloApp"])
+
     def _is_back(self, api_version: str, kind: str, name: str, before: Object | None) -> bool:
         """Whether what was deleted is there anew, and what was changed is as it was."""
         found = self._observer.get(api_version, kind, name)
@@ -183,6 +194,7 @@ STEPS = (
     Demo.undo,
     Demo.break_one,
     Demo.mend_it,
+    Demo.prune,
     Demo.compare,
     Demo.delete_one,
 )

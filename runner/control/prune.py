@@ -25,7 +25,8 @@ from runner.objects import PRIMARY, PRIMARY_TYPE, GroupVersionKind, ObjectKey, O
 
 KEEP = PREFIX + "prune"
 """On a dependent: with any value but "true" it is never pruned."""
-MOST_PLACES = 1000
+MOST_PLACES = 200
+"""Of one custom resource, whose annotation others may edit."""
 HELM = ("meta.helm.sh/release-name", "owner", "helm")
 """What Helm keeps account of itself: an annotation of its objects, label and value of its own."""
 _PLACE = re.compile(r"(?:([^/@\s]+)/)?([^/@\s]+)/([^/@\s]+)@([^/@\s]*)")
@@ -48,9 +49,8 @@ class Place:
 def places_of(text: str) -> frozenset[Place]:
     """What the annotation says; what nobody can read of it is left out."""
     found = (_PLACE.fullmatch(part.strip()) for part in text.split(","))
-    return frozenset(
-        Place(GroupVersionKind(match[1] or "", match[2], match[3]), match[4]) for match in found if match
-    )
+    places = {Place(GroupVersionKind(match[1] or "", match[2], match[3]), match[4]) for match in found if match}
+    return frozenset(sorted(places)[:MOST_PLACES])
 
 
 def text_of(places: Iterable[Place]) -> str:
