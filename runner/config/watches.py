@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from runner.config.admission import Admission, Conversion
 from runner.objects import GroupVersionKind
 
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
@@ -116,6 +117,12 @@ class Watch:
     references: tuple[Reference, ...] = ()
     reconcile_on: Mapping[GroupVersionKind, str] = field(default_factory=dict)
     prune: bool = False
+    admission: Admission | None = None
+    conversions: Mapping[str, Conversion] = field(default_factory=dict)
+
+    @property
+    def has_webhooks(self) -> bool:
+        return self.admission is not None or bool(self.conversions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +186,20 @@ WATCH_FIELDS = (
         "boolean",
         "false",
         "after a success, delete dependents that the run neither wrote nor read (how-to/prune.md)",
+        ours=True,
+    ),
+    WatchField(
+        "admission",
+        "{validate, default, failurePolicy}",
+        "",
+        "what a custom resource has to pass before it is stored: the role's argument specs, and tasks of the role",
+        ours=True,
+    ),
+    WatchField(
+        "versions",
+        "map of {to, from}",
+        "{}",
+        "other versions of the kind that the CRD serves: how a custom resource is converted to each, and back",
         ours=True,
     ),
     WatchField("goMessages", "boolean", "the flag", "tell failures in the Go operator's words", ours=True),

@@ -16,12 +16,22 @@ from typing import Protocol
 import structlog
 
 from runner.control.attempt import Attempt, UnderWay
-from runner.control.pause import PLACES, PREFIX
+from runner.control.pause import PLACES
 from runner.control.publish import PRUNE_FAILED, Announcer, Writer
 from runner.errors import ConflictError, KindAbsentError, KubeError, LeadershipLostError, NotFoundError
 from runner.execute.run import Outcome
 from runner.kube.discovery import ObjectsApi
-from runner.objects import PRIMARY, PRIMARY_TYPE, GroupVersionKind, ObjectKey, ObjectMeta, Owner, texts, uid_of
+from runner.objects import (
+    PREFIX,
+    PRIMARY,
+    PRIMARY_TYPE,
+    GroupVersionKind,
+    ObjectKey,
+    ObjectMeta,
+    Owner,
+    texts,
+    uid_of,
+)
 
 KEEP = PREFIX + "prune"
 """On a dependent: with any value but "true" it is never pruned."""
