@@ -8,9 +8,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from runner.config.admission import Admission, Conversion
 from runner.objects import GroupVersionKind
 
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+SCOPES = ("Namespaced", "Cluster")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,26 @@ class Finalizer:
 
 
 @dataclass(frozen=True, slots=True)
+class Definition:
+    """What `generate crds` is told beside the role's argument specs; the operator itself reads none of it.
+
+    `versions` are served beside the watch's own, each as the argument spec of its name says. `columns` maps the
+    headers of `kubectl get` to paths; `schema` maps paths to what is added to the schema of that field.
+    """
+
+    generate: bool = True
+    plural: str = ""
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    scope: str = SCOPES[0]
+    storage: bool = False
+    versions: tuple[str, ...] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
+    scale: Mapping[str, str] = field(default_factory=dict)
+    schema: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Watch:
     """One entry of watches.yaml. `reconcile_period` is in seconds; None leaves it to the flag, <0 means never.
 
@@ -115,6 +137,13 @@ class Watch:
     drift_period: float | None = None
     references: tuple[Reference, ...] = ()
     reconcile_on: Mapping[GroupVersionKind, str] = field(default_factory=dict)
+    admission: Admission | None = None
+    conversions: Mapping[str, Conversion] = field(default_factory=dict)
+    crd: Definition = field(default_factory=Definition)
+
+    @property
+    def has_webhooks(self) -> bool:
+        return self.admission is not None or bool(self.conversions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +202,20 @@ WATCH_FIELDS = (
         "time between check runs, which change nothing and say in condition Drifted what a run would change",
         ours=True,
     ),
+    WatchField(
+        "admission",
+        "{validate, default, failurePolicy}",
+        "",
+        "what a custom resource has to pass before it is stored: the role's argument specs, and tasks of the role",
+        ours=True,
+    ),
+    WatchField(
+        "versions",
+        "map of {to, from}",
+        "{}",
+        "other versions of the kind that the CRD serves: how a custom resource is converted to each, and back",
+        ours=True,
+    ),
     WatchField("goMessages", "boolean", "the flag", "tell failures in the Go operator's words", ours=True),
     WatchField("status", "map of JMESPath", "{}", "status fields from what the run came to", ours=True),
     WatchField(
@@ -180,6 +223,13 @@ WATCH_FIELDS = (
         "auto, warm or cold",
         "the flag",
         "how runs are started, as by the flag: see warm.md",
+        ours=True,
+    ),
+    WatchField(
+        "crd",
+        "what argument specs cannot say of a CRD",
+        "",
+        "for `generate crds`: see how-to/make-a-crd-from-a-role.md",
         ours=True,
     ),
 )
