@@ -65,7 +65,7 @@ COMMANDS = {
     "resume": Command("reconcile a paused custom resource again", "commands.annotate"),
     "reconcile": Command("reconcile a custom resource now", "commands.annotate"),
     "generate": Command("make files of a project", "commands.generate"),
-    "dev": Command("a local Kubernetes control plane, without containers", "dev.cli"),
+    "dev": Command("a local Kubernetes control plane, without containers", "commands.dev", as_run=True),
 }
 _IGNORE_MORE_WORDS = ("run", "version", "help", None)
 

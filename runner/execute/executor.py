@@ -10,28 +10,29 @@ import asyncio
 import math
 import os
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from weakref import WeakSet
 
 import structlog
 
+from runner.config.settings import Settings
 from runner.config.watches import Engine
 from runner.errors import RunError
 from runner.execute import artifacts
 from runner.execute.child import Child
-from runner.execute.console import Console
+from runner.execute.console import Console, console_for
 from runner.execute.fork.engine import ForkEngine
 from runner.execute.inputs import of_all_runs
 from runner.execute.prepare import Preparation, Prepared
 from runner.execute.run import Ending, Outcome, Run, Sink, conclude
-from runner.execute.rundir import RunDirectory, left_behind, locked
+from runner.execute.rundir import RunDirectory, left_behind, locked, private_root
 from runner.execute.stream import Stream
 from runner.execute.template import with_lines
-from runner.objects import ObjectKey
+from runner.objects import GroupVersionKind, ObjectKey
 
 _STOPPED_CODE = 254
 _PATIENCE = 5.0
@@ -71,6 +72,16 @@ class Executor:
         self._engine = ForkEngine(self._root)
         self._children: WeakSet[Child] = WeakSet()
         self._until = math.inf
+
+    @classmethod
+    def of(cls, settings: Settings, kinds: Iterable[GroupVersionKind]) -> Self:
+        """The one of an operator of these kinds."""
+        console = console_for(settings, kinds)
+        return cls(private_root(settings.runner_dir), settings.environment, console=console)
+
+    def output(self, run: Run) -> Path:
+        """The file that holds, or held, all that the run has written."""
+        return RunDirectory.of(self._root, run.key).artifacts / run.ident / "stdout"
 
     async def warm_up(self) -> None:
         """Start what runs are forked from, so that the first run finds it. Raises RunError if that fails."""
