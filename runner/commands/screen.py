@@ -47,6 +47,8 @@ _HEADINGS = {
 }
 _FROM_WIDTH = {"kind": 60, "name": 0, "state": 0, "time": 40, "why": 100, "now": 70}
 """So many columns a terminal has to have for a column to be shown."""
+_MOST = {"kind": 0.15, "name": 0.4, "why": 0.25}
+"""The share of a line that a column may take."""
 _TOLD_ELSEWHERE = ("runner.runs", "runner.commands.reloading")
 """Whose errors the table shows in its own way."""
 _GIVE_BACK = "\x1b[?1049l\x1b[?25h"
@@ -148,8 +150,8 @@ def table(rows: Sequence[Row], width: int, now: float) -> Table:
             _HEADINGS[name],
             no_wrap=True,
             overflow="ellipsis",
-            ratio={"name": 3, "why": 2, "now": 6}.get(name),
-            max_width=16 if name == "kind" else None,
+            ratio=1 if name == "now" else None,  # what the others leave
+            max_width=max(1, int(width * _MOST[name])) if name in _MOST else None,
             justify="right" if name == "time" else "left",
         )
     for row in rows:

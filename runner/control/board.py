@@ -141,6 +141,7 @@ class Board:
     def started(self, attempt: Attempt) -> None:
         """A run is about to start."""
         key, why = attempt.key, because(attempt.request.reasons, attempt.request.triggers)
+        why = why.replace(f" {key.namespace}/", " ")  # other objects are usually beside it
         self._rows.setdefault(key, Row(key))
         self._put(key, state=State.RUNNING, why=why, task="", since=self._seconds(), again=None)
 
