@@ -9,11 +9,12 @@ import sys
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
 from runner.commands.manifests import Manifests
-from runner.commands.reloading import Mistakes, group_kinds, run_reloading
+from runner.commands.reloading import Mistakes, run_reloading
 from runner.config.contentfiles import Watches
 from runner.config.settings import ClusterSettings, Settings, read_settings
 from runner.config.watchesfile import load_watches
@@ -98,7 +99,6 @@ async def _plain(settings: Settings, watches: Watches, plane: ControlPlane, *, s
     mistakes = Mistakes()
     async with AsyncExitStack() as stack:
         manifests = await _manifests(stack, settings, mistakes, samples=samples)
-        await manifests.take_up(group_kinds(watches))
         return await run_reloading(settings, watches, None, manifests, mistakes)
 
 
@@ -119,11 +119,11 @@ async def _drawn(settings: Settings, watches: Watches, plane: ControlPlane, *, s
         async with AsyncExitStack() as stack:
             manifests = await _manifests(stack, settings, mistakes, samples=samples)
             await stack.enter_async_context(screen.open())
-            await manifests.take_up(group_kinds(watches))
             return await run_reloading(settings, watches, board, manifests, mistakes, screen.give_back)
 
 
 async def _manifests(stack: AsyncExitStack, settings: Settings, mistakes: Mistakes, *, samples: bool) -> Manifests:
     client = await Client.connect(settings.cluster)
     stack.push_async_callback(client.close)
-    return Manifests(Path.cwd(), Applier(client, Discovery(client)), mistakes, samples=samples)
+    applier, told = Applier(client, Discovery(client)), partial(mistakes, by="manifests")
+    return Manifests(Path.cwd(), applier, told, settings.environment, samples=samples)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -16,14 +16,19 @@ from typing import TypeVar
 import structlog
 
 from runner.config.yamlfile import Located
-from runner.errors import ApiError, KubeError, Problem
+from runner.errors import ApiError, KubeError, Problem, WatchesError
+from runner.generate import crds
 from runner.kube.apply import Applier
-from runner.objects import Json
+from runner.objects import GroupVersionKind, Json
 from runner.validate import documents
 from runner.validate.documents import Document
 
 GroupKind = tuple[str, str]
 T = TypeVar("T")
+WATCHES = "watches.yaml"
+SPECS = ("meta", "defaults")
+"""The directories of a role that say which variables it takes."""
+HOW_TO_MAKE = "`ansible-operator generate crds` makes it of what the role says of its variables"
 SAMPLES = "samples"
 """Where custom resources may be, beside the directories of manifests."""
 _STEP = re.compile(r"[^.\[\]]+")
@@ -48,11 +53,16 @@ class Applied:
     changed: frozenset[GroupKind] = frozenset()
     new: frozenset[GroupKind] = frozenset()
 
+    def concerns(self, gvk: GroupVersionKind) -> bool:
+        """Whether it is about this kind."""
+        return (gvk.group, gvk.kind) in self.changed | self.new
+
 
 class Manifests:
-    """Those of the directory `project`; with `samples`, also the custom resources among them are applied.
+    """The manifests of the directory `project`; with `samples`, also the custom resources among them are applied.
 
-    `mistakes` is told what is wrong with a file, which is nothing once it is mended.
+    CRDs that are made of roles are made anew before; `environment` is that of the operator, with its
+    ANSIBLE_ROLES_PATH. `mistakes` is told what is wrong with a file, which is nothing once it is mended.
     """
 
     def __init__(
@@ -60,9 +70,12 @@ class Manifests:
         project: Path,
         applier: Applier,
         mistakes: Callable[[str, Collection[str]], None],
+        environment: Mapping[str, str],
         *,
         samples: bool = False,
     ) -> None:
+        self._environment = environment
+        self._without: set[Path] = set()
         self.roots = frozenset(project / name for name in (*documents.DIRECTORIES, SAMPLES))
         self._project = project
         self._applier = applier
@@ -72,13 +85,20 @@ class Manifests:
         self._told: set[str] = set()
 
     def concern(self, files: Iterable[Path]) -> bool:
-        """Whether one of the files is theirs."""
-        return any(file.is_relative_to(root) for file in files for root in self.roots)
+        """Whether one of the files is theirs, or they may be made of it."""
+        return any(
+            file.name == WATCHES
+            or file.parent.name in SPECS
+            or ".meta." in file.name
+            or any(map(file.is_relative_to, self.roots))
+            for file in files
+        )
 
     async def take_up(self, kinds: Collection[GroupKind]) -> Applied:
         """Apply what has changed since the last time; `kinds` are those of watches.yaml, of which samples are."""
+        unmade = await asyncio.to_thread(self._make)
         found, findings = await asyncio.to_thread(documents.read_manifests, self._project)
-        problems = [Problem(one.file, one.line, one.field, one.message) for one in findings]
+        problems = [*unmade, *(Problem(one.file, one.line, one.field, one.message) for one in findings)]
         changed, new = set[GroupKind](), set[GroupKind]()
         for crd in documents.of_kind(found, "CustomResourceDefinition"):
             if (was_absent := await self._once(crd, self._applier.define, problems)) is not None:
@@ -89,6 +109,29 @@ class Manifests:
             await self._once(sample, self._applier.apply, problems)
         self._tell(problems)
         return Applied(frozenset(changed), frozenset(new))
+
+    def _make(self) -> Sequence[Problem]:
+        """Write the CRDs that are made of roles, where the project has them; what they cannot be made of."""
+        try:
+            made = crds.files(self._project, self._environment)
+        except WatchesError as error:
+            return error.problems
+        for name, text in made.items():
+            path = self._project / name
+            if not path.exists():
+                self._say_how_to_make(name)
+            elif path.read_text(encoding="utf-8") != text:
+                try:
+                    path.write_text(text, encoding="utf-8")
+                except OSError as error:
+                    return [Problem(str(name), 1, "", f"cannot be written: {error}")]
+                log.info("Generated", file=str(name), said=f"Generated {name}")
+        return ()
+
+    def _say_how_to_make(self, name: Path) -> None:
+        if name not in self._without:
+            self._without.add(name)
+            log.warning("a kind has no CRD", file=str(name), said=f"There is no CRD for {name}: {HOW_TO_MAKE}")
 
     async def _once(
         self, document: Document, apply: Callable[[Json], Awaitable[T]], problems: list[Problem]

@@ -32,7 +32,7 @@ Enqueue = Callable[[Collection[GroupVersionKind]], int]
 
 
 class Mistakes:
-    """What is wrong with saved files: logged once, and told to a board, until it is mended.
+    """What is wrong with saved files, whoever finds it: logged once, and told to a board, until it is mended.
 
     `unread` are the files of roles and playbooks that are no YAML.
     """
@@ -40,20 +40,28 @@ class Mistakes:
     def __init__(self, board: Board | None = None) -> None:
         self._board = board
         self.unread: set[Path] = set()
-        self._known: dict[str, tuple[str, ...]] = {}
+        self._known: dict[tuple[str, str], tuple[str, ...]] = {}
 
-    def __call__(self, file: str, problems: Collection[str], event: str = "a file cannot be used") -> None:
-        """The problems of a file as it is now."""
-        before = self._known.pop(file, ())
+    def __call__(
+        self, file: str, problems: Collection[str], event: str = "a file cannot be used", *, by: str = ""
+    ) -> None:
+        """The problems of a file as it is now, of those that this one looks for."""
+        before = self.of(file)
+        self._known.pop((file, by), None)
         if problems:
-            self._known[file] = tuple(problems)
-        if tuple(problems) != before:
-            for problem in problems:
+            self._known[file, by] = tuple(problems)
+        after = self.of(file)
+        for problem in after:
+            if problem not in before:
                 log.error(event, problem=problem, said=f"{problem.rstrip(' :.')}; {STAYS}")
-            if not problems:
-                log.info("mended", file=file)
-            if self._board is not None:
-                self._board.mistakes(file, problems)
+        if before and not after:
+            log.info("mended", file=file)
+        if self._board is not None and before != after:
+            self._board.mistakes(file, after)
+
+    def of(self, file: str) -> tuple[str, ...]:
+        """All that is known to be wrong with a file."""
+        return tuple(dict.fromkeys(one for (of, _), known in self._known.items() if of == file for one in known))
 
 
 async def run_reloading(
@@ -79,6 +87,9 @@ async def run_reloading(
             while True:
                 if board is not None:
                     board.only(session.watches)
+                if manifests is not None:
+                    applied = await manifests.take_up(group_kinds(session.watches))
+                    resting = frozenset(gvk for gvk in resting if not applied.concerns(gvk))
                 before = Before(executor, board, resting)
                 code = await operate(settings, session.watches, stopping, session.follow, before)
                 if session.reloaded is None or stopping.is_set():

@@ -144,6 +144,41 @@ def test_kind_that_is_added_with_its_crd_is_served_and_the_others_rest(
     terminal.shows(f"crds/gizmo.yaml:{line}: refused: ")
 
 
+def size_in(observer: Observer, crd: dict[str, Any]) -> dict[str, Any]:
+    """The schema of `spec.size` as it is in the cluster."""
+    found = observer.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", crd["metadata"]["name"]) or {}
+    (version,) = found["spec"]["versions"]
+    size = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["size"]
+    return dict(size)
+
+
+SPECS = "argument_specs: {{main: {{short_description: A gizmo, options: {{{options}}}}}}}\n"
+
+
+def test_crd_that_is_made_of_a_role_follows_what_the_role_says(
+    start: Start, project: Project, things: Things, gizmo: dict[str, Any]
+) -> None:
+    project.role("gizmo", FACT.format(word="'size {{ size }}'"))
+    project.watch("gizmo", kind="Gizmo", status=STATUS)
+    (project / "roles/gizmo/meta").mkdir()
+    specs = project / "roles/gizmo/meta/argument_specs.yml"
+    specs.write_text(SPECS.format(options="size: {type: int, default: 1}"))
+    subprocess.run([sys.executable, "-m", "runner", "generate", "crds"], cwd=project.path, check=True)
+    terminal = start()
+    wait_for("the kind to be served", lambda: things.observer.serves(GROUP, "Gizmo"), seconds=60)
+    things.create("g", {}, kind="Gizmo")
+    says(things, "g", "size 1", "Gizmo")
+
+    specs.write_text(SPECS.format(options="size: {type: int, default: 2}"))
+    wait_for(
+        "the default to be another one", lambda: size_in(things.observer, gizmo).get("default") == 2, seconds=30
+    )
+    terminal.shows("saved")
+
+    specs.write_text(SPECS.format(options="size: {type: number}"))
+    terminal.shows("roles/gizmo/meta/argument_specs.yml:1: ")
+
+
 def test_ctrl_c_gives_the_terminal_back_whatever_its_size_was_and_leaves_the_control_plane_alone(
     start: Start, project: Project, things: Things, control_plane: ControlPlane
 ) -> None:
