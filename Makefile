@@ -81,6 +81,10 @@ bench: $(READY)  ## What a reconcile costs, cold, warm and by OPERATOR=command; 
 	$(BIN)/python -m bench.plot build/bench.json > build/bench.svg
 	$(BIN)/python -m bench.bench --resources $(RESOURCES) --idle $(IDLE) $(if $(OPERATOR),--operator '$(OPERATOR)')
 
+.PHONY: bench-start
+bench-start: $(READY)  ## Seconds of each of the four commands from an empty folder to a reconciled custom resource
+	$(BIN)/python -m bench.start
+
 .PHONY: crossed
 crossed: $(READY)  ## Which modules one warm reconcile crosses, in all processes
 	$(BIN)/python -m bench.crossed

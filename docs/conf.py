@@ -34,6 +34,7 @@ html_show_sourcelink = False
 NAVIGATION = {
     "Tutorial": ["tutorial"],
     "How to": [
+        "how-to/start-a-project",
         "how-to/run-from-a-laptop",
         "how-to/complete-watches-in-an-editor",
         "how-to/react-to-other-objects",
