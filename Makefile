@@ -14,6 +14,8 @@ RESOURCES ?= 200
 IDLE ?= 5000
 ROUNDS ?= 15
 SCENARIO ?= default
+VERSION ?= 0.1.0
+IMAGE ?= ansible-operator-runner-sample:$(VERSION)
 
 .PHONY: help
 help:  ## Show what there is to run
@@ -66,6 +68,11 @@ test-image: $(READY)  ## Build the images, and run the sample's against a real K
 .PHONY: test-ansible
 test-ansible: $(READY)  ## The tests that run Ansible; ANSIBLE=2.18 runs them on that release of ansible-core
 	$(BIN)/pytest -n $(WORKERS) --dist loadscope tests/integration tests/robustness tests/corpus --ignore-glob='*/test_dev_*'
+
+.PHONY: bundle
+bundle: $(READY)  ## What OLM installs the sample operator from, checked; VERSION=0.1.0 IMAGE=name:tag
+	$(BIN)/ansible-operator generate bundle --version $(VERSION) --image $(IMAGE)
+	$(BIN)/ansible-operator validate bundle
 
 .PHONY: molecule
 molecule: $(READY)  ## The sample operator's scenario; SCENARIO=default|kind|cluster

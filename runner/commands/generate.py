@@ -7,22 +7,48 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.generate import files, schema
+from runner.generate import bundle, files, schema
 from runner.validate.documents import project_directory
+
+Make = Callable[[Path, argparse.Namespace, Mapping[str, str]], files.Files]
 
 
 @dataclass(frozen=True, slots=True)
 class What:
-    """One thing to generate: what `--help` says of it, and what gives the project's files."""
+    """One thing to generate: what `--help` says of it, what gives the project's files, and its own flags."""
 
     text: str
-    make: Callable[[Path], files.Files]
+    make: Make
+    flags: Mapping[str, tuple[str, str]] | None = None
 
 
 WHATS = {
     "schema": What(
         "the JSON schema of watches.yaml, by which editors complete and check it",
-        lambda _: {Path(schema.FILE): schema.text()},
+        lambda *_: {Path(schema.FILE): schema.text()},
+    ),
+    "bundle": What(
+        "what OLM installs the operator from: bundle/ and bundle.Dockerfile",
+        lambda project, parsed, environment: bundle.files(
+            project,
+            bundle.Asked(
+                version=parsed.version,
+                image=parsed.image,
+                channels=parsed.channels,
+                default_channel=parsed.default_channel,
+                package=parsed.package,
+                manifests=parsed.manifests,
+            ),
+            environment,
+        ),
+        {
+            "version": ("X.Y.Z", "of the operator (default: that of the bundle that is there, else 0.0.1)"),
+            "image": ("IMAGE", "of the operator (default: as config/ says)"),
+            "channels": ("A,B", "that list it (default: those of the bundle that is there, else alpha)"),
+            "default-channel": ("A", "the channel for those who name none"),
+            "package": ("NAME", "of the operator (default: that of its base in config/manifests/bases)"),
+            "manifests": ("FILE", "built by kustomize, in place of config/default; - is standard input"),
+        },
     ),
 }
 
@@ -37,10 +63,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         added.add_argument(
             "--check", action="store_true", help="write nothing; exit 1 with a diff if a file differs"
         )
+        for flag, (value, text) in (what.flags or {}).items():
+            added.add_argument(f"--{flag}", default="", metavar=value, help=text)
 
 
-def main(parsed: argparse.Namespace, _environment: Mapping[str, str]) -> int:
-    """Write the files and say which, or compare them. Raises SettingsError."""
+def main(parsed: argparse.Namespace, environment: Mapping[str, str]) -> int:
+    """Write the files and say which, or compare them. Raises SettingsError, WatchesError."""
     project = project_directory(parsed.directory)
-    made = WHATS[parsed.what].make(project)
+    made = WHATS[parsed.what].make(project, parsed, environment)
     return files.check(project, made) if parsed.check else files.write(project, made)
