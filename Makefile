@@ -93,10 +93,11 @@ crossed: $(READY)  ## Which modules one warm reconcile crosses, in all processes
 	$(BIN)/python -m bench.crossed
 
 .PHONY: reference
-reference: $(READY)  ## Make docs/reference.md, docs/metrics.md and the rules of docs/validate.md anew from the code
+reference: $(READY)  ## Make docs/reference.md, docs/metrics.md, docs/samples.md and the rules of docs/validate.md anew
 	$(BIN)/python -m tools.reference > docs/reference.md
 	$(BIN)/python -m tools.metrics > docs/metrics.md
 	$(BIN)/python -m tools.rules
+	$(BIN)/ansible-operator generate docs --output docs/samples.md
 
 DOCS := .venv-docs
 $(DOCS)/.ready: requirements/docs.txt

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.generate import bundle, files, schema
+from runner.generate import bundle, docs, files, schema
 from runner.validate.documents import project_directory
 
 Make = Callable[[Path, argparse.Namespace, Mapping[str, str]], files.Files]
@@ -49,6 +49,11 @@ WHATS = {
             "package": ("NAME", "of the operator (default: that of its base in config/manifests/bases)"),
             "manifests": ("FILE", "built by kustomize, in place of config/default; - is standard input"),
         },
+    ),
+    "docs": What(
+        "the reference of the project's custom resources, from its CRDs",
+        lambda project, parsed, _: docs.files(project, Path(parsed.output or docs.FILE)),
+        {"output": ("FILE", f"the page, in the project (default: {docs.FILE})")},
     ),
 }
 
