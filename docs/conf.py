@@ -52,6 +52,7 @@ NAVIGATION = {
     ],
     "Reference": [
         "reference",
+        "samples",
         "status",
         "troubleshooting",
         "metrics",

@@ -37,6 +37,9 @@ _BOUNDS = (
     ("pattern", "`{}`"),
     ("format", "{}"),
 )
+_NOT_EMPTY = dict.fromkeys(("minLength", "minItems", "minProperties"), "not empty")
+_AT_LEAST = dict.fromkeys(_NOT_EMPTY, 1)
+"""Bounds that are said in words."""
 
 
 def files(project: Path, file: Path = FILE) -> dict[Path, str]:
@@ -44,10 +47,13 @@ def files(project: Path, file: Path = FILE) -> dict[Path, str]:
     manifests, _ = read_manifests(project)
     crds = [document.node.plain() for document in of_kind(manifests, "CustomResourceDefinition")]
     if not crds:
-        raise SettingsError(f"{shown(project)} has no CRD in crds/, config/ or deploy/: there is nothing to tell of")
+        raise SettingsError(
+            f"{shown(project)} has no CRD in crds/, config/ or deploy/: there is nothing to tell of"
+        )
     samples = [document.node.plain() for document in (*manifests, *read_samples(project))]
     crds.sort(key=lambda crd: (str(crd["spec"]["group"]), str(crd["spec"]["names"]["kind"])))
-    return {file: _HEAD + "".join(_kind(crd, samples) for crd in crds)}
+    conditions = "\n".join(["\n## Conditions\n", *_table(("type", "meaning"), _CONDITIONS)])
+    return {file: _HEAD + "".join(_kind(crd, samples) for crd in crds) + conditions}
 
 
 def _kind(crd: Schema, samples: Sequence[Schema]) -> str:
@@ -80,12 +86,13 @@ def _version(crd: Schema, version: Schema, samples: Sequence[Schema], *, several
     sample = next((one for one in samples if _is(one, api_version, crd["spec"]["names"]["kind"])), None)
     if sample is not None:
         yield f"```yaml\n{dump(sample)}```\n"
-    yield from _part("Spec", ("field", "type", "default", "allowed", "meaning"), list(_spec(fields.get("spec", {}), "")))
+    yield from _part(
+        "Spec", ("field", "type", "default", "allowed", "meaning"), list(_spec(fields.get("spec", {}), ""))
+    )
     if rules := list(_rules(schema, "")):
         yield "Beyond that:\n"
         yield "".join(f"- {rule}\n" for rule in rules)
     yield from _part("Status", ("field", "type", "meaning"), [(row[0], row[1], row[4]) for row in _status(fields)])
-    yield from _part("Conditions", ("type", "meaning"), _CONDITIONS)
     columns = version.get("additionalPrinterColumns") or ()
     yield from _part("Columns of `kubectl get`", ("column", "shows"), [_column(column) for column in columns])
 
@@ -101,9 +108,12 @@ def _column(column: Schema) -> Row:
 
 def _part(title: str, head: Row, rows: Sequence[Row]) -> Iterator[str]:
     if rows:
-        table = [head, tuple("---" for _ in head), *rows]
         yield f"**{title}**\n"
-        yield "\n".join(f"| {' | '.join(row)} |" for row in table) + "\n"
+        yield from _table(head, rows)
+
+
+def _table(head: Row, rows: Sequence[Row]) -> Iterator[str]:
+    yield "\n".join(f"| {' | '.join(row)} |" for row in (head, tuple("---" for _ in head), *rows)) + "\n"
 
 
 def _status(fields: Schema) -> Iterator[Row]:
@@ -142,7 +152,10 @@ def _type(field: Schema) -> str:
 
 def _allowed(field: Schema) -> str:
     found = [", ".join(f"`{value}`" for value in field["enum"])] if isinstance(field.get("enum"), list) else []
-    found += [text.format(field[name]) for name, text in _BOUNDS if name in field]
+    found += [
+        text.format(field[name]) for name, text in _BOUNDS if name in field and field[name] != _AT_LEAST.get(name)
+    ]
+    found += [text for name, text in _NOT_EMPTY.items() if field.get(name) == 1]
     if field.get("nullable"):
         found.append("null")
     return _cell("; ".join(found))
