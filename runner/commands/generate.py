@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.generate import bundle, docs, files, schema
+from runner.generate import bundle, docs, files, rbac, schema
+from runner.validate.clusterrole import NAME as MANAGER_ROLE
 from runner.validate.documents import project_directory
 
 Make = Callable[[Path, argparse.Namespace, Mapping[str, str]], files.Files]
@@ -15,7 +16,10 @@ Make = Callable[[Path, argparse.Namespace, Mapping[str, str]], files.Files]
 
 @dataclass(frozen=True, slots=True)
 class What:
-    """One thing to generate: what `--help` says of it, what gives the project's files, and its own flags."""
+    """One thing to generate: what `--help` says of it, what gives the project's files, and its own flags.
+
+    A flag has what its value is called, "" for one without a value, and what `--help` says of it.
+    """
 
     text: str
     make: Make
@@ -26,6 +30,33 @@ WHATS = {
     "schema": What(
         "the JSON schema of watches.yaml, by which editors complete and check it",
         lambda *_: {Path(schema.FILE): schema.text()},
+    ),
+    "rbac": What(
+        "the roles of the operator, in config/rbac or, for some namespaces, in config/namespaced",
+        lambda project, parsed, environment: rbac.files(
+            project,
+            rbac.Asked(
+                name=parsed.name or MANAGER_ROLE,
+                from_runs=parsed.from_runs,
+                namespaces=parsed.namespaces,
+                account=parsed.account,
+                keep_unused=parsed.keep_unused,
+            ),
+            environment,
+        ),
+        {
+            "from-runs": (
+                "DIR",
+                "grant what runs were seen to do: the --runner-dir of an operator, or one run.json",
+            ),
+            "keep-unused": ("", "with --from-runs, also what files ask for and no run has used"),
+            "namespaces": (
+                "A,B",
+                "a Role in each of them, for an operator with WATCH_NAMESPACE, and no ClusterRole",
+            ),
+            "account": ("NAMESPACE/NAME", "whose the rights are (default: as config/default says)"),
+            "name": ("NAME", f"of the role (default: {MANAGER_ROLE})"),
+        },
     ),
     "bundle": What(
         "what OLM installs the operator from: bundle/ and bundle.Dockerfile",
@@ -69,7 +100,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--check", action="store_true", help="write nothing; exit 1 with a diff if a file differs"
         )
         for flag, (value, text) in (what.flags or {}).items():
-            added.add_argument(f"--{flag}", default="", metavar=value, help=text)
+            if value:
+                added.add_argument(f"--{flag}", default="", metavar=value, help=text)
+            else:
+                added.add_argument(f"--{flag}", action="store_true", help=text)
 
 
 def main(parsed: argparse.Namespace, environment: Mapping[str, str]) -> int:

@@ -245,7 +245,7 @@ class Reconciler:
         self._announcer.warned(key, uid, step.warnings + variables.warnings)
         with self._grant(Owner(key.gvk, key.namespace, key.name, uid)) as grant:
             run = make_run(attempt, uid, step, variables.values, grant.kubeconfig, self._defaults(key.gvk))
-            attempt.run = replace(checking(run) if step.check else run, why=why)
+            attempt.run = replace(checking(run) if step.check else run, why=why, calls=grant.calls)
             if step.check:
                 grant.only_dry_runs()
             else:
