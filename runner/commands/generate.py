@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from runner.generate import bundle, docs, files, rbac, schema
+from runner.generate import bundle, crds, docs, files, rbac, schema
 from runner.validate.clusterrole import NAME as MANAGER_ROLE
 from runner.validate.documents import project_directory
 
 Make = Callable[[Path, argparse.Namespace, Mapping[str, str]], files.Files]
+Tell = Callable[[Path, Mapping[str, str]], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class What:
     """One thing to generate: what `--help` says of it, what gives the project's files, and its own flags.
 
-    A flag has what its value is called, "" for one without a value, and what `--help` says of it.
+    A flag has what its value is called, "" for one without a value, and what `--help` says of it. `remarks` is
+    what is worth knowing of the files; `differs` says what is wrong with files that are not written.
     """
 
     text: str
     make: Make
-    flags: Mapping[str, tuple[str, str]] | None = None
+    flags: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    remarks: Tell = lambda *_: ()
+    differs: Tell = lambda *_: ()
 
 
 WHATS = {
@@ -86,6 +91,12 @@ WHATS = {
         lambda project, parsed, _: docs.files(project, Path(parsed.output or docs.FILE)),
         {"output": ("FILE", f"the page, in the project (default: {docs.FILE})")},
     ),
+    "crds": What(
+        "the CRDs of its kinds, of what their roles say of their variables",
+        lambda project, _, environment: crds.files(project, environment),
+        remarks=crds.remarks,
+        differs=crds.differences,
+    ),
 }
 
 
@@ -99,7 +110,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         added.add_argument(
             "--check", action="store_true", help="write nothing; exit 1 with a diff if a file differs"
         )
-        for flag, (value, text) in (what.flags or {}).items():
+        for flag, (value, text) in what.flags.items():
             if value:
                 added.add_argument(f"--{flag}", default="", metavar=value, help=text)
             else:
@@ -109,5 +120,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(parsed: argparse.Namespace, environment: Mapping[str, str]) -> int:
     """Write the files and say which, or compare them. Raises SettingsError, WatchesError."""
     project = project_directory(parsed.directory)
-    made = WHATS[parsed.what].make(project, parsed, environment)
-    return files.check(project, made) if parsed.check else files.write(project, made)
+    what = WHATS[parsed.what]
+    made = what.make(project, parsed, environment)
+    code = files.check(project, made) if parsed.check else files.write(project, made)
+    sys.stderr.writelines(f"note: {line}\n" for line in what.remarks(project, environment))
+    wrong = what.differs(project, environment)
+    sys.stdout.writelines(f"{line}\n" for line in wrong)
+    return 1 if wrong and parsed.check else code

@@ -26,7 +26,7 @@ from runner.generate.layout import (
 )
 from runner.generate.patches import Object
 from runner.generate.webhooks import services
-from runner.generate.yamltext import dump
+from runner.generate.files import yaml_text as dump
 from runner.validate.bundle.files import SUPPORTED
 from runner.validate.content.places import IMAGE_HOME, find_places
 from runner.validate.content.reach import reach

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import SettingsError
-from runner.generate.yamltext import dump
+from runner.generate.files import yaml_text as dump
 from runner.validate.documents import of_kind, read_manifests, read_samples, shown
 
 FILE = Path("docs/api.md")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from runner.generate.yamltext import dump
+from runner.generate.files import yaml_text as dump
 
 BUNDLE = Path("bundle")
 MANIFESTS = BUNDLE / "manifests"
