@@ -13,6 +13,7 @@ from runner.config.watchesfile import read_watches
 from runner.config.yamlfile import Located
 from runner.errors import SettingsError
 from runner.generate import csv
+from runner.generate.files import yaml_text as dump
 from runner.generate.kustomize import built, containers, documents, kustomization
 from runner.generate.layout import (
     ANNOTATIONS,
@@ -26,7 +27,6 @@ from runner.generate.layout import (
 )
 from runner.generate.patches import Object
 from runner.generate.webhooks import services
-from runner.generate.files import yaml_text as dump
 from runner.validate.bundle.files import SUPPORTED
 from runner.validate.content.places import IMAGE_HOME, find_places
 from runner.validate.content.reach import reach

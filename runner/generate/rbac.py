@@ -10,9 +10,9 @@ from typing import Any
 
 from runner.errors import SettingsError
 from runner.generate import seen
+from runner.generate.files import yaml_text as dump
 from runner.generate.kustomize import built, documents, kustomization
 from runner.generate.patches import Object
-from runner.generate.files import yaml_text as dump
 from runner.validate.clusterrole import HEADER, Needs, Verbs, dumped, needs, role_of, rules_of, united
 from runner.validate.clusterrole import NAME as MANAGER_ROLE
 
