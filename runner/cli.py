@@ -65,6 +65,7 @@ COMMANDS = {
     "resume": Command("reconcile a paused custom resource again", "commands.annotate"),
     "reconcile": Command("reconcile a custom resource now", "commands.annotate"),
     "generate": Command("make files of a project", "commands.generate"),
+    "scorecard": Command("try a bundle on the local control plane, and score it", "scorecard.command"),
     "dev": Command("a local Kubernetes control plane, without containers", "dev.cli"),
 }
 _IGNORE_MORE_WORDS = ("run", "version", "help", None)

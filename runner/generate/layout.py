@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from runner.generate.files import yaml_text as dump
+from runner.validate.bundle.files import SUITES
 
 BUNDLE = Path("bundle")
 MANIFESTS = BUNDLE / "manifests"
@@ -16,15 +17,6 @@ CONFIGURATION = BUNDLE / "tests/scorecard/config.yaml"
 DOCKERFILE = Path("bundle.Dockerfile")
 
 _IMAGE = "quay.io/operator-framework/scorecard-test:v1.39.2"
-SUITES: Mapping[str, str] = {
-    "basic-check-spec": "basic",
-    "olm-bundle-validation": "olm",
-    "olm-crds-have-validation": "olm",
-    "olm-crds-have-resources": "olm",
-    "olm-spec-descriptors": "olm",
-    "olm-status-descriptors": "olm",
-}
-"""The tests of the scorecard, and their suites."""
 
 
 @dataclass(frozen=True, slots=True)

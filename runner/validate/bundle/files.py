@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,15 @@ SUPPORTED = frozenset(
     }
 )
 """The kinds that OLM installs from a bundle."""
+SUITES: Mapping[str, str] = {
+    "basic-check-spec": "basic",
+    "olm-bundle-validation": "olm",
+    "olm-crds-have-validation": "olm",
+    "olm-crds-have-resources": "olm",
+    "olm-spec-descriptors": "olm",
+    "olm-status-descriptors": "olm",
+}
+"""The tests of a scorecard, and their suites."""
 
 
 @dataclass(frozen=True, slots=True)
