@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from runner.generate import bundle, crds, docs, files, rbac, schema
+from runner.generate import bundle, crds, docs, files, manifests, rbac, schema
 from runner.validate.clusterrole import NAME as MANAGER_ROLE
 from runner.validate.documents import project_directory
 
@@ -35,6 +35,10 @@ WHATS = {
     "schema": What(
         "the JSON schema of watches.yaml, by which editors complete and check it",
         lambda *_: {Path(schema.FILE): schema.text()},
+    ),
+    "manifests": What(
+        "what of config/ follows from the project: rights, webhooks, and lists of its files",
+        lambda project, _, environment: manifests.files(project, environment),
     ),
     "rbac": What(
         "the roles of the operator, in config/rbac or, for some namespaces, in config/namespaced",

@@ -25,6 +25,7 @@ from runner.generate.layout import (
     dockerfile,
     scorecard_configuration,
 )
+from runner.generate.manifests import OF_CERTIFICATES
 from runner.generate.patches import Object
 from runner.generate.webhooks import services
 from runner.validate.bundle.files import SUPPORTED
@@ -117,12 +118,17 @@ def _read_one(path: Path) -> Object | None:
 
 
 def _objects(project: Path, asked: Asked) -> list[Object]:
+    # Under OLM webhooks have OLM's certificates.
+    return [one for one in _built(project, asked) if not one["metadata"]["name"].endswith(OF_CERTIFICATES)]
+
+
+def _built(project: Path, asked: Asked) -> list[Object]:
     if asked.manifests:
         return built(Path("/dev/stdin" if asked.manifests == "-" else asked.manifests))
     if not (project / DEFAULT).is_dir():
         raise SettingsError(
-            f"{shown(project / DEFAULT)} is not there: write it with `ansible-operator generate manifests`,"
-            " or hand built manifests over with --manifests FILE"
+            f"{shown(project / DEFAULT)} is not there: a project of `ansible-operator init` has it; or hand built"
+            " manifests over with --manifests FILE"
         )
     return built(project / DEFAULT)
 

@@ -5,7 +5,7 @@ What it does not know is refused: whoever needs that builds with kustomize, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,8 @@ from runner.generate.patches import Object, apply
 from runner.validate.documents import Document, child, entries, members, shown, text
 
 NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
-_UNDERSTOOD = ("resources", "namePrefix", "nameSuffix", "images", "patches")
-_WITHOUT_EFFECT = ("apiVersion", "kind", "metadata", "namespace", "sortOptions")
+_UNDERSTOOD = ("resources", "components", "namePrefix", "nameSuffix", "images", "patches")
+_WITHOUT_EFFECT = ("apiVersion", "kind", "metadata", "namespace", "sortOptions", "configurations")
 _NOT_RENAMED = ("CustomResourceDefinition", "APIService", "Namespace")
 OTHERWISE = "build with `kubectl kustomize` and hand the result over with --manifests FILE"
 
@@ -51,16 +51,20 @@ def _items(found: Object) -> list[Object]:
     return list(found.get("items") or ()) if found.get("kind") == "List" else [found]
 
 
-def _of(file: Path) -> list[Object]:
+def _of(file: Path, beside: Sequence[Object] = ()) -> list[Object]:
+    """What a kustomization builds; of a component, with what it is put beside."""
     found = documents(file)
     if not found:
-        return []
+        return list(beside)
     document = found[0]
     for name, node in entries(document.node).items():
         if name not in (*_UNDERSTOOD, *_WITHOUT_EFFECT):
             raise SettingsError(f"{document.file}:{node.line}: {name} is not understood here: {OTHERWISE}")
     resources = members(document.get("resources"))
-    objects = [item for node in resources for item in built(_there(file, node, document))]
+    objects = [*beside, *(item for node in resources for item in built(_there(file, node, document)))]
+    for node in members(document.get("components")):
+        component = kustomization(_there(file, node, document))
+        objects = _of(component, objects) if component else objects
     for node in members(document.get("patches")):
         objects = _patched(objects, node, file, document)
     _rename(objects, document.text("namePrefix"), document.text("nameSuffix"))

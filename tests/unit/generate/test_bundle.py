@@ -122,7 +122,7 @@ def test_a_check_of_a_bundle_compares_all_of_it(project: Path) -> None:
 
 def test_a_project_without_manifests_is_told_where_they_come_from(tmp_path: Path, capsys: Capture) -> None:
     assert main(["generate", "bundle", str(tmp_path)]) == 1
-    assert "ansible-operator generate manifests" in capsys.readouterr().err
+    assert "ansible-operator init" in capsys.readouterr().err
 
 
 def test_a_file_that_is_left_over_is_told(project: Path, capsys: Capture) -> None:
