@@ -42,6 +42,7 @@ NAVIGATION = {
         "how-to/debug-a-failing-run",
         "how-to/read-the-log",
         "how-to/why-did-it-run",
+        "how-to/look-at-past-runs",
         "how-to/pause-and-reconcile",
         "how-to/detect-drift",
         "how-to/least-privilege",

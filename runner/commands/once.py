@@ -31,6 +31,7 @@ from runner.execute.run import Event, Outcome, Run
 from runner.execute.rundir import private_root
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery, ObjectsApi, Resource
+from runner.kube.named import choose
 from runner.kube.recorder import Recorder
 from runner.logs import configure_logs
 from runner.objects import GroupVersionKind, ObjectKey, Owner
@@ -100,26 +101,6 @@ def for_one_run(settings: Settings, parsed: argparse.Namespace) -> Settings:
         executor=Engine.COLD,
         environment={**settings.environment, **colour},
     )
-
-
-def resolve(text: str, served: Iterable[Resource]) -> Resource:
-    """The kind that kubectl would take the text for, of those that are watched. Raises SettingsError."""
-    served = list(served)
-    name, _, place = text.lower().partition(".")
-    found = [kind for kind in served if name in kind.names and _in_group(place, kind.gvk)]
-    if len(found) == 1:
-        return found[0]
-    known = (
-        ", ".join(sorted(f"{kind.plural}.{kind.gvk.group}" for kind in found or served)) or "none that is served"
-    )
-    if found:
-        raise SettingsError(f"{text} may be any of {known}: say which")
-    raise SettingsError(f"{text} is no kind that watches.yaml names: there are {known}")
-
-
-def _in_group(place: str, gvk: GroupVersionKind) -> bool:
-    """`place` is what follows the kind: nothing, the group, or version and group."""
-    return place in ("", gvk.group.lower(), f"{gvk.version}.{gvk.group}".lower())
 
 
 def held(leases: Iterable[Mapping[str, Any]], now: datetime) -> list[str]:
@@ -193,7 +174,8 @@ async def _resource(wanted: Wanted, discovery: Discovery, watches: Mapping[Group
         except KindAbsentError as error:
             if wanted.kind.lower().partition(".")[0] in (gvk.kind.lower(), f"{gvk.kind.lower()}s"):
                 raise SettingsError(str(error)) from None
-    return resolve(wanted.kind, served)
+    there_are = ", ".join(sorted(f"{kind.plural}.{kind.gvk.group}" for kind in served)) or "none that is served"
+    return choose(wanted.kind, served, f"{wanted.kind} is no kind that watches.yaml names: there are {there_are}")
 
 
 async def _look(key: ObjectKey, watch: Watch, settings: Settings, objects: ObjectsApi) -> None:

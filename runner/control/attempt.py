@@ -22,6 +22,7 @@ from runner.control.request import Request, Trigger
 from runner.control.status import Fields, Moment, mapped, without
 from runner.control.timers import Handle, Stopwatch
 from runner.errors import ApiError, NestedError, NotFoundError
+from runner.execute.failure import place_of
 from runner.execute.run import Ending, Event, Outcome, Run, Sink
 from runner.kube.discovery import ObjectsApi
 from runner.objects import Json, ObjectKey, uid_of
@@ -81,7 +82,7 @@ class UnderWay:
         if kind in _STARTS:
             self.task = data
         elif kind in _FAILURES and not data.get("ignore_errors"):
-            self.failed.append((str(data.get("task_action", "")), place(data, self.content)))
+            self.failed.append((str(data.get("task_action", "")), place_of(data)))
         if self.event is not None:
             self.event(run, event)
 
@@ -90,13 +91,6 @@ class UnderWay:
         if self.telling is not None:
             self.telling.cancel()
             self.telling = None
-
-
-def place(task: Mapping[str, Any], content: Content) -> str:
-    """The file:line of a task, relative to the directory that the content's role or playbook is in."""
-    above = content.path.parent
-    root = above.parent if content.is_role and above.name == "roles" else above
-    return str(task.get("task_path") or "").removeprefix(f"{root}/")
 
 
 @dataclass(slots=True)

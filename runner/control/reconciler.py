@@ -18,7 +18,7 @@ from runner.control.check import Checking, checking, unless_drift
 from runner.control.plan import AddFinalizer, Defaults, Occasion, Paused, Perform, Plan, Refuse, Skip, plan
 from runner.control.progress import EVERY, Progress
 from runner.control.publish import INVALID, UNUSABLE, Announcer, Writer, last_words
-from runner.control.reasons import Tries, described, previous
+from runner.control.reasons import Tries, described, previous, told
 from runner.control.related import RelatedObjects
 from runner.control.request import Request
 from runner.control.timers import Stopwatch
@@ -245,7 +245,9 @@ class Reconciler:
         self._announcer.warned(key, uid, step.warnings + variables.warnings)
         with self._grant(Owner(key.gvk, key.namespace, key.name, uid)) as grant:
             run = make_run(attempt, uid, step, variables.values, grant.kubeconfig, self._defaults(key.gvk))
-            attempt.run = replace(checking(run) if step.check else run, why=why, calls=grant.calls)
+            because = [told(reason) for reason in attempt.request.reasons.first]
+            about = {**why, "because": because, "names": self._objects.names(key.gvk)}
+            attempt.run = replace(checking(run) if step.check else run, why=about, calls=grant.calls)
             if step.check:
                 grant.only_dry_runs()
             else:

@@ -79,6 +79,11 @@ class Discovery:
             await self._ask(known, group, version)
         return known.by_plural.get(plural)
 
+    def names(self, gvk: GroupVersionKind) -> list[str]:
+        """Those that kubectl takes, of a kind that was looked up before; else none."""
+        known = self._group(gvk.group, gvk.version).by_kind.get(gvk.kind)
+        return sorted(known.names) if known else []
+
     def forget(self, gvk: GroupVersionKind) -> None:
         """The next lookup of this group and version asks the server."""
         self._groups.pop((gvk.group, gvk.version), None)
@@ -166,6 +171,10 @@ class ObjectsApi:
         if "status" not in resource.subresources:
             resource = await self._discovery.resource(key.gvk, max_age=STATUS_AGE)
         return "status" in resource.subresources
+
+    def names(self, gvk: GroupVersionKind) -> list[str]:
+        """What kubectl takes for a kind of which an object was read."""
+        return self._discovery.names(gvk)
 
     def forget_kind(self, gvk: GroupVersionKind) -> None:
         """What is known of this kind is in doubt: it is looked up anew."""

@@ -103,7 +103,7 @@ class Children:
 class Grant:
     """A run's permission to pass, for as long as the context is open; `kubeconfig` is the text to hand to it.
 
-    `calls` are those that the run has made, as RBAC sees them.
+    `calls` are those that the run has made, as RBAC sees them: verb, group, resource, namespace, name.
     """
 
     def __init__(
