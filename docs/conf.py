@@ -47,6 +47,7 @@ NAVIGATION = {
         "how-to/detect-drift",
         "how-to/least-privilege",
         "how-to/rehearse-rbac",
+        "how-to/publish-a-bundle",
         "how-to/alerts",
         "how-to/tune-performance",
         "how-to/upgrade-from-the-go-operator",
