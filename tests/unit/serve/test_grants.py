@@ -9,8 +9,10 @@ import pytest
 import yaml
 
 from runner.objects import GroupVersionKind, Owner
+from runner.serve.dependents import OwnWrites
 from runner.serve.forward import Target, parse_target
-from runner.serve.grants import MOST_CALLS, Grants, call_of, render
+from runner.serve.grants import Grants, render
+from runner.serve.seen import MOST_CALLS, call_of
 
 OWNER = Owner(GroupVersionKind("app.example.com", "v1", "Database"), "shop", "orders", "uid-1")
 WHO = '{"apiVersion":"app.example.com/v1","kind":"Database","name":"orders","uid":"uid-1","Namespace":"shop"}'
@@ -79,13 +81,13 @@ def test_a_call_is_noted_as_rbac_sees_it(method: str, path: str, call: tuple[str
 
 
 def test_no_run_can_fill_the_memory_with_its_calls() -> None:
-    grant = Grants(lambda: 1, lambda _: False).issue(OWNER)
+    grant = Grants(lambda: 1, lambda _: False, OwnWrites()).issue(OWNER)
     for number in range(MOST_CALLS + 1):
         grant.called("GET", Target("", "v1", "pods", "a", f"b{number}"))
     assert len(grant.calls) == MOST_CALLS
 
 
 def test_a_name_that_can_be_none_is_not_noted() -> None:
-    grant = Grants(lambda: 1, lambda _: False).issue(OWNER)
+    grant = Grants(lambda: 1, lambda _: False, OwnWrites()).issue(OWNER)
     grant.called("GET", Target("", "v1", "pods", "a", "b" * 1000))
     assert grant.calls == set()
