@@ -25,8 +25,11 @@ from runner.objects import LONGEST_NAME, GroupVersionKind, Owner
 from runner.serve.dependents import OnWrite, OwnWrites, written
 from runner.serve.dryruns import DryRuns
 from runner.serve.forward import Target
-from runner.serve.seen import MOST_CALLS, Children, Touched, call_of
+from runner.serve.seen import Children, Touched
 
+MOST_CALLS = 500
+"""Calls of one run that are told from each other."""
+_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
 _TEXT = """\
 ---
 apiVersion: v1
@@ -202,6 +205,16 @@ class Grants:
         self._fenced = True
         for grant in tuple(self._alive):
             grant.revoke()
+
+
+def call_of(method: str, target: Target) -> tuple[str, ...]:
+    """A call as RBAC sees it: verb, group, resource with its subresource, namespace, name."""
+    if method == "DELETE":
+        verb = "delete" if target.name else "deletecollection"
+    else:
+        verb = _VERBS.get(method) or ("watch" if target.watch else "get" if target.name else "list")
+    resource = f"{target.plural}/{target.subresource}" if target.subresource else target.plural
+    return verb, target.group, resource, target.namespace, target.name
 
 
 def user_of(owner: Owner) -> str:

@@ -12,9 +12,6 @@ from runner.serve.forward import Target
 
 KEPT = 8 * 1024 * 1024
 """Bytes of a run's own objects that are kept, as they were answered."""
-MOST_CALLS = 500
-"""Calls of one run that are told from each other."""
-_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
 Name = tuple[str, str, str]
 """Of an object, whatever group and version it is asked for in: plural of its kind, namespace, name."""
 
@@ -98,13 +95,3 @@ class Touched:
         self.names.add(name)
         if method in ("POST", "PUT", "PATCH"):
             self.written.add(name)
-
-
-def call_of(method: str, target: Target) -> tuple[str, ...]:
-    """A call as RBAC sees it: verb, group, resource with its subresource, namespace, name."""
-    if method == "DELETE":
-        verb = "delete" if target.name else "deletecollection"
-    else:
-        verb = _VERBS.get(method) or ("watch" if target.watch else "get" if target.name else "list")
-    resource = f"{target.plural}/{target.subresource}" if target.subresource else target.plural
-    return verb, target.group, resource, target.namespace, target.name

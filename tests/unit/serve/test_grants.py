@@ -11,8 +11,7 @@ import yaml
 from runner.objects import GroupVersionKind, Owner
 from runner.serve.dependents import OwnWrites
 from runner.serve.forward import Target, parse_target
-from runner.serve.grants import Grants, render
-from runner.serve.seen import MOST_CALLS, call_of
+from runner.serve.grants import MOST_CALLS, Grants, call_of, render
 
 OWNER = Owner(GroupVersionKind("app.example.com", "v1", "Database"), "shop", "orders", "uid-1")
 WHO = '{"apiVersion":"app.example.com/v1","kind":"Database","name":"orders","uid":"uid-1","Namespace":"shop"}'
