@@ -35,6 +35,12 @@ _CONDITION: Schema = {
         },
     },
 }
+_RUNNING: Schema = {
+    "name": "Running",
+    "type": "string",
+    "description": "True while a run is under way",
+    "jsonPath": '.status.conditions[?(@.reason=="Running")].status',  # at rest the condition has another reason
+}
 _SUCCESSFUL: Schema = {
     "name": "Successful",
     "type": "string",
@@ -199,4 +205,6 @@ def _columns(version: Version, root: Schema, unknown: Unknown) -> list[Schema]:
         if text := schema.get("description"):
             column["description"] = text.splitlines()[0]
         own.append({**column, "jsonPath": f".{path}"})
-    return [*own, *([_SUCCESSFUL] if version.manage_status else []), _AGE, *([_FAILURE] * version.manage_status)]
+    if not version.manage_status:
+        return [*own, _AGE]
+    return [*own, _RUNNING, _SUCCESSFUL, _AGE, _FAILURE]

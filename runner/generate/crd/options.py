@@ -61,6 +61,35 @@ class Options:
     def named(self, name: str) -> Option:
         return next(option for option in self.options if option.name == name)
 
+    def accept_nothing(self) -> bool:
+        """Whether a map without any of them is accepted: what is required is there by default."""
+        known = {option.name: option.default for option in self.options if option.default is not None}
+        return not any(map(is_required, self.options)) and all(_is_met(rule, known) for rule in self.rules)
+
+
+def is_required(option: Option) -> bool:
+    """Also of a map of defaults, where defaults are not enough."""
+    makes_map = option.apply_defaults and option.type == "dict" and option.inner is not None
+    return option.required or (makes_map and option.inner is not None and not option.inner.accept_nothing())
+
+
+def _is_met(rule: Rule, known: Raw) -> bool:
+    """Whether these values meet a rule; only of values that are set can one exclude another."""
+    there = [name in known for name in rule.names]
+    match rule.kind:
+        case "mutually_exclusive":
+            return True
+        case "required_together":
+            return len(set(there)) < 2
+        case "required_one_of":
+            return any(there)
+        case "required_if" if rule.key not in known or known[rule.key] != rule.value:
+            return True
+        case "required_by" if rule.key not in known:
+            return True
+        case _:
+            return any(there) if rule.any_of else all(there)
+
 
 def read_options(raw: Raw, note: Note, path: tuple[str, ...] = ()) -> tuple[Option, ...]:
     """The options of one level; `note` is told every mistake."""

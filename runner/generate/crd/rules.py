@@ -24,12 +24,15 @@ _COMPARED: Mapping[str, type | tuple[type, ...]] = {
 
 
 def without_default(options: Options) -> frozenset[str]:
-    """The options whose default the CRD leaves to the role."""
+    """The options whose default the CRD leaves to the role.
+
+    A map that Ansible makes of its defaults counts as missing in every rule.
+    """
     return frozenset(
         name
         for rule in options.rules
-        if rule.kind == "mutually_exclusive" and len(rule.names) > 1
-        for name in rule.names
+        for name in (rule.key, *rule.names)
+        if name and (rule.kind == "mutually_exclusive" or options.named(name).apply_defaults)
     )
 
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner.generate.crd.names import field_names, survives, unlike
-from runner.generate.crd.options import Note, Option, Options
+from runner.generate.crd.options import Note, Option, Options, is_required
 from runner.generate.crd.rules import unsaid, validations, without_default
-from runner.generate.crd.values import PRESERVE, TYPES, Schema
+from runner.generate.crd.values import TYPES, Schema
 
 _MARKUP = re.compile(r"\b(?:[BICMOUVEP]|RV)\(([^()]*)\)")
 """Ansible's, of which `kubectl explain` knows nothing."""
+_RULES = "x-kubernetes-validations"
 LONGEST_LIST = 10_000
 """Items of a list whose items have rules: the API server multiplies what a rule costs by them."""
 
@@ -43,10 +44,10 @@ class Maker:
         }
         if properties:
             schema["properties"] = properties
-        if required := [fields[option.name] for option in options if self._is_required(option)]:
+        if required := [fields[option.name] for option in options if is_required(option)]:
             schema["required"] = required
         if rules := validations(options, fields):
-            schema["x-kubernetes-validations"] = rules
+            schema[_RULES] = rules
         return schema
 
     def _check_names(self, options: Options, fields: Any, path: tuple[str, ...]) -> None:  # noqa: ANN401
@@ -83,13 +84,12 @@ class Maker:
     def _typed(self, option: Option, path: tuple[str, ...], lists: int) -> Schema:
         schema = dict(TYPES[option.type])
         if option.type == "list":
-            items = dict(TYPES[option.elements or "raw"])
+            items = _with_choices(dict(TYPES[option.elements or "raw"]), option)
             if option.inner is not None:
                 items = self.of(option.inner, path, lists + 1)
-                if _has_rules(option.inner):
-                    schema["maxItems"] = int(LONGEST_LIST ** (1 / (lists + 1)))
-            schema["items"] = _with_choices(items, option)
-            return schema
+            if _has_rules(items):
+                schema["maxItems"] = int(LONGEST_LIST ** (1 / (lists + 1)))
+            return schema | {"items": items}
         if option.inner is not None:
             return self.of(option.inner, path, lists)
         return _with_choices(schema, option)
@@ -97,7 +97,7 @@ class Maker:
     def _default(self, option: Option, path: tuple[str, ...]) -> Any:  # noqa: ANN401  (JSON)
         default = option.default
         if option.apply_defaults and option.inner is not None and default is None:
-            return {} if option.type == "dict" and not self._is_required(option) else None
+            return {} if option.type == "dict" and not is_required(option) else None
         if default is None or option.inner is not None:
             if default is not None:
                 self.remark(path, "has a default and options: the default is left to the role")
@@ -107,12 +107,6 @@ class Maker:
             return None
         return default
 
-    def _is_required(self, option: Option) -> bool:
-        """Also where defaults are applied to a map that needs more than them."""
-        if option.required or not (option.apply_defaults and option.inner and option.type == "dict"):
-            return option.required
-        return bool(option.inner.rules) or any(map(self._is_required, option.inner))
-
     def _described(self, option: Option, *, bare: bool) -> str:
         text = _MARKUP.sub(r"\1", option.description)
         if bare and option.default is not None:
@@ -121,8 +115,16 @@ class Maker:
 
 
 def _with_choices(schema: Schema, option: Option) -> Schema:
-    return schema | {"enum": list(option.choices)} if option.choices and PRESERVE not in schema else schema
+    if not option.choices or schema.get("type") not in ("string", "integer", "number", "boolean"):
+        return schema
+    if schema["type"] == "number" and any(float(choice).is_integer() for choice in option.choices):
+        # An `enum` of the API server's with 0 accepts 0.5, which it makes a whole number to compare it.
+        rule = f"self in [{', '.join(repr(float(choice)) for choice in option.choices)}]"
+        message = f"must be one of {', '.join(map(str, option.choices))}"
+        return schema | {_RULES: [{"rule": rule, "message": message}]}
+    return schema | {"enum": list(option.choices)}
 
 
-def _has_rules(options: Options) -> bool:
-    return bool(options.rules) or any(option.inner is not None and _has_rules(option.inner) for option in options)
+def _has_rules(schema: Schema) -> bool:
+    inner = [*schema.get("properties", {}).values(), *filter(None, [schema.get("items")])]
+    return _RULES in schema or any(map(_has_rules, inner))
