@@ -59,6 +59,11 @@ class Fields:
         self._wrong(name, node, "true or false, unquoted")
         return default
 
+    def is_flag(self, name: str) -> bool:
+        """Whether it is true or false, of a field that may be something else."""
+        node = self._get(name)
+        return node is not None and isinstance(node.value, bool)
+
     def number(self, name: str, default: int) -> int:
         node = self._get(name)
         if node is None or (isinstance(node.value, int) and not isinstance(node.value, bool)):

@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from runner.config.admission import Admission, Conversion
 from runner.objects import GroupVersionKind
 
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
@@ -136,7 +137,13 @@ class Watch:
     drift_period: float | None = None
     references: tuple[Reference, ...] = ()
     reconcile_on: Mapping[GroupVersionKind, str] = field(default_factory=dict)
+    admission: Admission | None = None
+    conversions: Mapping[str, Conversion] = field(default_factory=dict)
     crd: Definition = field(default_factory=Definition)
+
+    @property
+    def has_webhooks(self) -> bool:
+        return self.admission is not None or bool(self.conversions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +200,20 @@ WATCH_FIELDS = (
         "duration above 0",
         "",
         "time between check runs, which change nothing and say in condition Drifted what a run would change",
+        ours=True,
+    ),
+    WatchField(
+        "admission",
+        "{validate, default, failurePolicy}",
+        "",
+        "what a custom resource has to pass before it is stored: the role's argument specs, and tasks of the role",
+        ours=True,
+    ),
+    WatchField(
+        "versions",
+        "map of {to, from}",
+        "{}",
+        "other versions of the kind that the CRD serves: how a custom resource is converted to each, and back",
         ours=True,
     ),
     WatchField("goMessages", "boolean", "the flag", "tell failures in the Go operator's words", ours=True),

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from runner.config.admission import admission, conversions
 from runner.config.definition import definition
 from runner.config.expressions import SOURCES, foreign_keys, syntax_error
 from runner.config.fields import Fields, Mistakes
@@ -167,6 +168,12 @@ class _Reader:
             drift_period=_drift_period(fields),
             references=tuple(reference(item) for item in fields.items("references")),
             reconcile_on=dict(filter(None, map(reconcile_on, fields.items("dependents")))),
+            admission=admission(
+                fields.inner("admission"),
+                content.path if content else None,
+                is_role=bool(content and content.is_role),
+            ),
+            conversions=conversions(fields.inner("versions"), gvk.version),
             crd=definition(fields.inner("crd")),
         )
         self._check_kind(gvk, node, fields)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from runner.config.admission import FailurePolicy
 from runner.config.watches import OPERATORS, SCOPES, WATCH_FIELDS, Engine, WatchField
 
 FILE = "watches.schema.json"
@@ -40,6 +41,17 @@ _UNWRITTEN = {
     "properties": {"manageStatus": {"const": False}},
 }
 """What a check run finds is written to the status."""
+_TASKS = {
+    "type": "object",
+    "properties": {"tasks": {**_NAME, "description": "A file of the role's tasks."}},
+    "required": ["tasks"],
+    "additionalProperties": False,
+}
+_EXPRESSIONS = {
+    "type": "object",
+    "additionalProperties": _NAME,
+    "description": "A field below spec that only the target has, and a JMESPath expression over the source.",
+}
 _TYPED = {"apiVersion": _NAME, "kind": _NAME}
 _TYPES: dict[str, dict[str, Any]] = {
     "string": _TEXT,
@@ -86,6 +98,38 @@ _TYPES: dict[str, dict[str, Any]] = {
             "type": "object",
             "properties": {**_TYPED, "reconcileOn": {**_NAME, "description": "JMESPath over the dependent."}},
             "required": ["apiVersion", "kind", "reconcileOn"],
+            "additionalProperties": False,
+        },
+    },
+    "{validate, default, failurePolicy}": {
+        "type": "object",
+        "properties": {
+            "validate": {
+                "oneOf": [{"type": "boolean"}, _TASKS],
+                "description": "True: by the argument specs. A map: by a file of the role's tasks as well.",
+            },
+            "default": {
+                **_TASKS,
+                "description": "What the tasks publish with set_stats is merged into the spec.",
+            },
+            "failurePolicy": {
+                "enum": [str(policy) for policy in FailurePolicy],
+                "default": str(FailurePolicy.FAIL),
+                "description": "What becomes of a request that cannot be reviewed.",
+            },
+        },
+        "anyOf": [
+            {"required": ["validate"], "not": {"properties": {"validate": {"const": False}}}},
+            {"required": ["default"]},
+        ],
+        "additionalProperties": False,
+    },
+    "map of {to, from}": {
+        "type": "object",
+        "propertyNames": {"pattern": "^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$"},
+        "additionalProperties": {
+            "type": "object",
+            "properties": {"to": _EXPRESSIONS, "from": _EXPRESSIONS},
             "additionalProperties": False,
         },
     },

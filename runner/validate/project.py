@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from runner.config.watches import Content, Watch
-from runner.config.watchesfile import read_watches
+from runner.config.watchesfile import Reading, read_watches
 from runner.config.yamlfile import Located
 from runner.errors import WatchesError
+from runner.objects import GroupVersionKind
 from runner.validate import consistency, documents, ignores
 from runner.validate.content import check as ansible_content
 from runner.validate.content import dependencies
@@ -45,10 +47,16 @@ def validate(project: Path, watches_file: Path, environment: Mapping[str, str]) 
         *watching.check(reading, watched),
         *(finding for finding in documents.read(watches_file)[1] if finding.rule == "yaml-key-twice"),
         *_of_content(watched, project, places, environment),
-        *consistency.check(watched, reading.entries, project, places),
+        *consistency.check(watched, _kinds(reading), project, places),
     }
     kept = ignores.apply(list(findings), _texts(project, watches_file, findings))
     return sorted(kept, key=lambda finding: finding.place)
+
+
+def _kinds(reading: Reading) -> set[GroupVersionKind]:
+    """Those of all watches, also of those that are not sound, in every version that is converted to theirs."""
+    converted = (replace(watch.gvk, version=version) for watch in reading.watches for version in watch.conversions)
+    return {*reading.entries, *converted}
 
 
 def _of_content(

@@ -51,6 +51,7 @@ _WATCHES = (
     _warning("watch-status-null", "an expression of `status` asks for a key that no run's result has"),
     _warning("watch-finalizer-content-missing", "the role or playbook of a finalizer with vars is not there"),
     _warning("watch-unknown-field", "a field that nobody reads"),
+    _error("watch-admission-invalid", "`admission` or `versions` asks for what is not there, or cannot be"),
     _error("finalizer-name", "a finalizer has a name that the API server refuses"),
     _warning("finalizer-without-domain", "a finalizer's name has no domain, and may be somebody else's"),
     _warning("watch-two-contents", "an entry names a playbook and a role: the role is not run"),

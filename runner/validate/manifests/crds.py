@@ -61,18 +61,21 @@ def _check_crd(watched: Watched, crd: Document) -> Iterator[Finding]:
     versions = {
         text(child(node, "name")): (i, node) for i, node in enumerate(members(crd.get("spec", "versions")))
     }
-    name = watched.watch.gvk.version
-    if name not in versions:
-        message = f"the CRD in {crd.file} has no version {name}; it has {', '.join(versions) or 'none'}"
-        yield Finding("crd-version-missing", watched.file, watched.line, "version", message)
-        return
-    index, version = versions[name]
-    field = f"spec.versions[{index}]"
-    if child(version, "served").value is not True:
-        message = f"{name} is watched and not served: set it to true"
-        yield Finding("crd-not-served", crd.file, child(version, "served").line, f"{field}.served", message)
-    if watched.watch.manage_status:
-        yield from _check_status(watched.watch, crd, version, field)
+    for name in (watched.watch.gvk.version, *watched.watch.conversions):
+        own = name == watched.watch.gvk.version
+        if name not in versions:
+            path = ("version",) if own else ("versions", name)
+            message = f"the CRD in {crd.file} has no version {name}; it has {', '.join(versions) or 'none'}"
+            line = watched.line if own else watched.line_of(*path)
+            yield Finding("crd-version-missing", watched.file, line, ".".join(path), message)
+            continue
+        index, version = versions[name]
+        field = f"spec.versions[{index}]"
+        if child(version, "served").value is not True:
+            message = f"{name} is {'watched' if own else 'converted'} and not served: set it to true"
+            yield Finding("crd-not-served", crd.file, child(version, "served").line, f"{field}.served", message)
+        if watched.watch.manage_status:
+            yield from _check_status(watched.watch, crd, version, field)
 
 
 def _check_status(watch: Watch, crd: Document, version: Located, field: str) -> Iterator[Finding]:

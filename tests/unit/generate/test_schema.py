@@ -52,6 +52,16 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "list of {apiVersion, kind, reconcileOn}": st.just(
         [{"apiVersion": "batch/v1", "kind": "Job", "reconcileOn": "status.succeeded"}]
     ),
+    "{validate, default, failurePolicy}": st.sampled_from(
+        [
+            {"validate": True},
+            {"validate": {"tasks": "main"}},
+            {"default": {"tasks": "main"}, "failurePolicy": "Fail"},
+        ]
+    ),
+    "map of {to, from}": st.sampled_from(
+        [{}, {"v1alpha1": {"to": {"size": "spec.replicas"}, "from": {"replicas": "spec.size"}}}, {"v2": {}}]
+    ),
     "what argument specs cannot say of a CRD": st.fixed_dictionaries(
         {},
         optional={
@@ -70,7 +80,7 @@ GOOD = st.fixed_dictionaries(
     {name: st.just(value) for name, value in LEAST.items()},
     optional={field.name: VALUES[field.type] for field in WATCH_FIELDS if field.name not in (*LEAST, "playbook")},
 ).filter(lambda watch: "driftPeriod" not in watch or watch.get("manageStatus", True))
-BEYOND = re.compile("was not found|is always null|not a JMESPath expression")
+BEYOND = re.compile("was not found|there is no|there are no|is always null|not a JMESPath expression")
 """What no schema knows: the files of the project, and what is in an expression."""
 ANYTHING = st.sampled_from(["", "text", True, 7, 1.5, [], ["x"], {}, [{}], {"x": 1}, "10", "1d", {"name": "x"}])
 

@@ -73,6 +73,20 @@ MISTAKES = (
         change={WATCHES: ("playbooks/cachebackup.yml", "playbooks/backup.yml")},
     ),
     Mistake(
+        "admission by argument specs of a playbook that has none",
+        rule="watch-admission-invalid",
+        place="watches.yaml:17",
+        says="[1].admission.validate: there are no argument specs: ",
+        change={WATCHES: ("  playbook:", "  admission: {validate: true}\n  playbook:")},
+    ),
+    Mistake(
+        "a version that is converted and that the CRD does not have",
+        rule="crd-version-missing",
+        place="watches.yaml:17",
+        says="versions.v9: the CRD in ",
+        change={WATCHES: ("  playbook:", "  versions: {v9: {}}\n  playbook:")},
+    ),
+    Mistake(
         "a finalizer without a name",
         rule="watch-finalizer-invalid",
         place="watches.yaml:8",

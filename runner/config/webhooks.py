@@ -1,0 +1,146 @@
+"""The webhooks that watches need, as data: what the API server is told of them, for a Service or a URL. Pure.
+
+Rules name the watched kinds and nothing else, so that nothing which the operator needs at its start is reviewed:
+no Secret, no Lease, no Pod, and of a custom resource neither its status nor its deletion.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from runner.config.watches import Requirement, Watch
+from runner.objects import GroupVersionKind
+
+Json = dict[str, Any]
+TIMEOUT = 10
+"""Seconds that the API server waits for an answer: twice what tasks may take."""
+CONVERT = "/convert"
+_OF_KUBERNETES = ("kube-node-lease", "kube-public", "kube-system")
+_CHANGED = " || ".join(
+    [
+        "request.operation == 'CREATE'",
+        *(
+            f"has({new}) != has({old}) || (has({new}) && {new} != {old})"
+            for new, old in (
+                (f"object.{field}", f"oldObject.{field}")
+                for field in ("spec", "metadata.labels", "metadata.annotations")
+            )
+        ),
+    ]
+)
+_CONDITIONS = [
+    {"name": "not-being-deleted", "expression": "!has(object.metadata.deletionTimestamp)"},
+    {"name": "not-finalizers-alone", "expression": _CHANGED},
+]
+"""The API server asks by them first, so that a custom resource can also be deleted while nobody reviews."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where the API server finds the webhooks: at `url` (https://HOST:PORT), or by a Service.
+
+    `authority` holds the certificates, as PEM, of which one has signed the server's; empty where somebody else
+    fills it in (cert-manager, OLM, or the operator).
+    """
+
+    url: str = ""
+    service: str = ""
+    namespace: str = ""
+    port: int = 443
+    authority: bytes = b""
+
+    def client_config(self, path: str) -> Json:
+        """The `clientConfig` of a webhook at this path."""
+        if self.url:
+            place: Json = {"url": self.url + path}
+        else:
+            service = {"name": self.service, "namespace": self.namespace, "path": path, "port": self.port}
+            place = {"service": service}
+        bundle = {"caBundle": base64.b64encode(self.authority).decode()} if self.authority else {}
+        return place | bundle
+
+
+def configurations(
+    watches: Iterable[Watch],
+    plurals: Mapping[GroupVersionKind, str],
+    endpoint: Endpoint,
+    *,
+    name: str,
+    namespaces: Iterable[str] = (),
+) -> list[Json]:
+    """The MutatingWebhookConfiguration and the ValidatingWebhookConfiguration that these watches need.
+
+    Each is left out where no watch asks for it; both are called `name`. `plurals` has the resource of each kind.
+    Of `namespaces`, those that the operator watches, none means all.
+    """
+    watches = [watch for watch in watches if watch.admission]
+    selector = _namespace_selector(tuple(namespaces))
+    found: list[Json] = []
+    for kind, verb in (("MutatingWebhookConfiguration", "mutate"), ("ValidatingWebhookConfiguration", "validate")):
+        webhooks = [
+            _webhook(watch, verb, plurals[watch.gvk], endpoint, selector)
+            for watch in watches
+            if watch.admission and (watch.admission.default if verb == "mutate" else watch.admission.validates)
+        ]
+        if webhooks:
+            head = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": name}}
+            found.append(head | {"webhooks": webhooks})
+    return found
+
+
+def conversion(watch: Watch, endpoint: Endpoint) -> Json | None:
+    """The stanza `spec.conversion` of the kind's CRD; None where the watch has no `versions`."""
+    if not watch.conversions:
+        return None
+    webhook = {"conversionReviewVersions": ["v1"], "clientConfig": endpoint.client_config(CONVERT)}
+    return {"strategy": "Webhook", "webhook": webhook}
+
+
+def path(verb: str, gvk: GroupVersionKind) -> str:
+    """Where a kind's webhook is; `verb` is mutate or validate. As kubebuilder names them."""
+    return "-".join((f"/{verb}", *gvk.group.split("."), gvk.version, gvk.kind.lower()))
+
+
+def _webhook(watch: Watch, verb: str, plural: str, endpoint: Endpoint, namespaces: Json) -> Json:
+    rule = {
+        "apiGroups": [watch.gvk.group],
+        "apiVersions": [watch.gvk.version],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": [plural],
+        "scope": "*",
+    }
+    selector = {"objectSelector": _label_selector(watch)} if watch.selector.requirements else {}
+    return {
+        "name": f"{verb}.{plural}.{watch.gvk.group or 'core'}",
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": endpoint.client_config(path(verb, watch.gvk)),
+        "rules": [rule],
+        "matchPolicy": "Equivalent",  # other versions are converted to the watch's before
+        "matchConditions": _CONDITIONS,
+        "namespaceSelector": namespaces,
+        **selector,
+        "failurePolicy": str(watch.admission.failure_policy) if watch.admission else "Fail",
+        "sideEffects": "None",
+        "timeoutSeconds": TIMEOUT,
+    }
+
+
+def _namespace_selector(namespaces: tuple[str, ...]) -> Json:
+    requirement = (
+        {"operator": "In", "values": list(namespaces)}
+        if namespaces
+        else {"operator": "NotIn", "values": list(_OF_KUBERNETES)}
+    )
+    return {"matchExpressions": [{"key": "kubernetes.io/metadata.name", **requirement}]}
+
+
+def _label_selector(watch: Watch) -> Json:
+    return {"matchExpressions": [_expression(requirement) for requirement in watch.selector.requirements]}
+
+
+def _expression(requirement: Requirement) -> Json:
+    values = {"values": list(requirement.values)} if requirement.values else {}
+    return {"key": requirement.key, "operator": requirement.operator, **values}
