@@ -77,9 +77,9 @@ Unknown = Callable[[str], None]
 
 
 def custom_resource_definition(
-    gvk: GroupVersionKind, versions: Sequence[Version], stored: str, hints: Definition, unknown: Unknown
+    gvk: GroupVersionKind, hints: Definition, versions: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """The whole object. `hints` has what all versions share."""
+    """The whole object: `hints` has what all versions share, `versions` the entry of each."""
     plural = hints.plural or plural_of(gvk.kind)
     names: dict[str, Any] = {
         "kind": gvk.kind,
@@ -99,7 +99,7 @@ def custom_resource_definition(
             "group": gvk.group,
             "scope": hints.scope,
             "names": names,
-            "versions": [_version(version, version.name == stored, unknown) for version in versions],
+            "versions": list(versions),
         },
     }
 
@@ -114,7 +114,8 @@ def plural_of(kind: str) -> str:
     return f"{word}s"
 
 
-def _version(version: Version, stored: bool, unknown: Unknown) -> dict[str, Any]:
+def version_entry(version: Version, *, stored: bool, unknown: Unknown) -> dict[str, Any]:
+    """The entry of a version; `unknown` is told the paths of its hints that its schema has not."""
     root = _root(version)
     for path, added in version.hints.schema.items():
         if not _add(root, path, added):

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from runner.generate.crd.cost import RULES, limit_lists
 from runner.generate.crd.names import field_names, survives, unlike
 from runner.generate.crd.options import Note, Option, Options, is_required
 from runner.generate.crd.rules import unsaid, validations, without_default
@@ -13,9 +14,6 @@ from runner.generate.crd.values import TYPES, Schema
 
 _MARKUP = re.compile(r"\b(?:[BICMOUVEP]|RV)\(([^()]*)\)")
 """Ansible's, of which `kubectl explain` knows nothing."""
-_RULES = "x-kubernetes-validations"
-LONGEST_LIST = 10_000
-"""Items of a list whose items have rules: the API server multiplies what a rule costs by them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +24,8 @@ class Maker:
     mistake: Note
     remark: Note
 
-    def of(self, options: Options, path: tuple[str, ...] = (), lists: int = 0) -> Schema:
-        """The schema of a map; `lists` counts the lists that it is in."""
+    def of(self, options: Options, path: tuple[str, ...] = ()) -> Schema:
+        """The schema of a map."""
         fields = field_names((option.name for option in options), snake_case=self.snake_case)
         self._check_names(options, fields, path)
         options = Options(
@@ -39,7 +37,7 @@ class Maker:
         bare = without_default(options)
         schema: Schema = {"type": "object"}
         properties = {
-            fields[option.name]: self._field(option, (*path, option.name), lists, bare=option.name in bare)
+            fields[option.name]: self._field(option, (*path, option.name), bare=option.name in bare)
             for option in options
         }
         if properties:
@@ -47,7 +45,9 @@ class Maker:
         if required := [fields[option.name] for option in options if is_required(option)]:
             schema["required"] = required
         if rules := validations(options, fields):
-            schema[_RULES] = rules
+            schema[RULES] = rules
+        if not path:
+            limit_lists(schema)
         return schema
 
     def _check_names(self, options: Options, fields: Any, path: tuple[str, ...]) -> None:  # noqa: ANN401
@@ -64,11 +64,11 @@ class Maker:
             else:
                 seen[name] = option.name
 
-    def _field(self, option: Option, path: tuple[str, ...], lists: int, *, bare: bool) -> Schema:
+    def _field(self, option: Option, path: tuple[str, ...], *, bare: bool) -> Schema:
         schema: Schema = {}
         if text := self._described(option, bare=bare):
             schema["description"] = text
-        schema |= self._typed(option, path, lists)
+        schema |= self._typed(option, path)
         if option.no_log:
             if option.type == "str":
                 schema["format"] = "password"
@@ -81,17 +81,15 @@ class Maker:
             schema["default"] = default
         return schema
 
-    def _typed(self, option: Option, path: tuple[str, ...], lists: int) -> Schema:
+    def _typed(self, option: Option, path: tuple[str, ...]) -> Schema:
         schema = dict(TYPES[option.type])
         if option.type == "list":
             items = _with_choices(dict(TYPES[option.elements or "raw"]), option)
             if option.inner is not None:
-                items = self.of(option.inner, path, lists + 1)
-            if _has_rules(items):
-                schema["maxItems"] = int(LONGEST_LIST ** (1 / (lists + 1)))
+                items = self.of(option.inner, path)
             return schema | {"items": items}
         if option.inner is not None:
-            return self.of(option.inner, path, lists)
+            return self.of(option.inner, path)
         return _with_choices(schema, option)
 
     def _default(self, option: Option, path: tuple[str, ...]) -> Any:  # noqa: ANN401  (JSON)
@@ -121,10 +119,5 @@ def _with_choices(schema: Schema, option: Option) -> Schema:
         # An `enum` of the API server's with 0 accepts 0.5, which it makes a whole number to compare it.
         rule = f"self in [{', '.join(repr(float(choice)) for choice in option.choices)}]"
         message = f"must be one of {', '.join(map(str, option.choices))}"
-        return schema | {_RULES: [{"rule": rule, "message": message}]}
+        return schema | {RULES: [{"rule": rule, "message": message}]}
     return schema | {"enum": list(option.choices)}
-
-
-def _has_rules(schema: Schema) -> bool:
-    inner = [*schema.get("properties", {}).values(), *filter(None, [schema.get("items")])]
-    return _RULES in schema or any(map(_has_rules, inner))

@@ -176,6 +176,42 @@ def test_two_watched_versions_are_in_one_crd_and_the_first_is_stored(say: Say, t
     assert [(version["name"], version["storage"]) for version in versions] == [("v2", True), ("v1", False)]
 
 
+def test_a_version_that_is_converted_has_the_renamed_fields(say: Say) -> None:
+    project = say(
+        {"replicas": {"type": "int", "default": 1}, "image": {"required": True}, "zone": {}},
+        versions={
+            "v1alpha1": {
+                "to": {"size": "spec.replicas", "run.image": "spec.image", "kind": "join('-', [spec.zone, 'x'])"},
+                "from": {"replicas": "spec.size", "image": "spec.run.image", "zone": "spec.kind"},
+            }
+        },
+        crd={
+            "columns": {"Size": "spec.replicas"},
+            "scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.x"},
+        },
+    )
+    main, other = made(project)["spec"]["versions"]
+    assert (main["name"], main["storage"], other["name"], other["storage"]) == ("v1", True, "v1alpha1", False)
+    assert other["schema"]["openAPIV3Schema"]["properties"]["spec"] == {
+        "type": "object",
+        "properties": {
+            "size": {"type": "integer", "default": 1},
+            "run": {"type": "object", "properties": {"image": {"type": "string"}}, "required": ["image"]},
+            "kind": {"x-kubernetes-preserve-unknown-fields": True},
+        },
+    }
+    assert other["additionalPrinterColumns"][0]["jsonPath"] == ".spec.size"
+    assert other["subresources"]["scale"]["specReplicasPath"] == ".spec.size"
+
+
+def test_a_version_that_is_converted_may_have_an_argument_spec_of_its_name(say: Say, tmp_path: Path) -> None:
+    project = say({"replicas": {}}, versions={"v1alpha1": {"to": {"size": "spec.replicas"}}})
+    entries = {"main": {"options": {"replicas": {}}}, "v1alpha1": {"options": {"size": {"type": "int"}}}}
+    (tmp_path / "roles/web/meta/argument_specs.yml").write_text(yaml.safe_dump({"argument_specs": entries}))
+    other = made(project)["spec"]["versions"][1]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    assert other["properties"] == {"size": {"type": "integer"}}
+
+
 def test_a_kind_that_is_built_in_has_no_crd(say: Say) -> None:
     assert crds.files(say({"size": {}}, group="apps")) == {}
 
