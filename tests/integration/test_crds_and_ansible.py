@@ -22,7 +22,7 @@ from bench.observer import wait_for
 from runner.config.watches import Definition
 from runner.dev.controlplane import ControlPlane
 from runner.execute.variables import to_snake
-from runner.generate.crd.definition import Version, custom_resource_definition
+from runner.generate.crd.definition import Version, custom_resource_definition, version_entry
 from runner.generate.crd.names import field_name
 from runner.generate.crd.options import Options, read_options
 from runner.generate.crd.schema import Maker
@@ -210,14 +210,14 @@ class Kind:
         schema = maker.of(Options(read_options(raw, lambda path, text: told.append(f"{path}: {text}"))))
         assert told == []
         gvk = GroupVersionKind("specs.example.com", "v1", name)
-        version = Version("v1", schema, (), Definition())
-        self.crd = custom_resource_definition(gvk, [version], "v1", Definition(), told.append)
+        version = version_entry(Version("v1", schema, (), Definition()), stored=True, unknown=told.append)
+        self.crd = custom_resource_definition(gvk, Definition(), [version])
         self._api_version, self._kind = "specs.example.com/v1", name
         self._path = f"/apis/specs.example.com/v1/namespaces/default/{name.lower()}s"
         status, answer = api.call(
             "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?fieldValidation=Strict", self.crd
         )
-        assert status == 201, answer
+        assert status == 201, f"{answer.get('message')} {raw}"
         wait_for("the kind to be served", lambda: api.call("GET", self._path)[0] == 200, seconds=PATIENCE)
 
     def create(self, spec: Any) -> tuple[Any, str]:
@@ -286,3 +286,73 @@ def as_variables(value: Any) -> Any:
     if isinstance(value, list):
         return [as_variables(item) for item in value]
     return {to_snake(key): as_variables(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+INNER = {"v": {"type": "int"}}
+STRICTER: dict[str, tuple[Raw, Any]] = {
+    "a number as text": ({"type": "int"}, "3"),
+    "text as a number": ({"type": "str"}, 3),
+    "a truth as text": ({"type": "bool"}, "yes"),
+    "a list as text": ({"type": "list", "elements": "str"}, "a,b"),
+    "a map as text": ({"type": "dict"}, "k=v"),
+    "a map for JSON": ({"type": "json"}, {"k": 1}),
+    "a fraction as a size": ({"type": "bytes"}, 1.5),
+    "an alias": ({"type": "dict", "options": {"v": {"type": "int", "aliases": ["w"]}}}, {"w": 1}),
+    "a list that is too long": (
+        {"type": "list", "elements": "dict", "options": INNER, "required_one_of": [["v"]]},
+        [{"v": 1}] * 10_001,
+    ),
+}
+"""What Ansible takes and the CRD refuses."""
+LAXER: dict[str, tuple[Raw, Any]] = {
+    "choices of anything": ({"type": "raw", "choices": ["a"]}, "b"),
+    "a rule on anything": (
+        {
+            "type": "dict",
+            "options": {"a": {"type": "raw"}, "b": {"type": "raw"}},
+            "required_together": [["a", "b"]],
+        },
+        {"a": 1},
+    ),
+}
+"""What the CRD takes and Ansible refuses."""
+
+
+@pytest.fixture(scope="module")
+def differing(api: Api) -> Iterator[Kind]:
+    kind = Kind(api, {field(name): spec for name, (spec, _) in (STRICTER | LAXER).items()})
+    yield kind
+    kind.delete()
+
+
+def field(name: str) -> str:
+    return name.replace(" ", "_").lower()
+
+
+@pytest.mark.parametrize("name", [*STRICTER, *LAXER])
+def test_a_difference_is_as_documented(differing: Kind, name: str) -> None:
+    spec, value = (STRICTER | LAXER)[name]
+    errors, _ = by_ansible(field(name), spec, value)
+    _, refusal = differing.create({field_name(field(name), snake_case=True): value})
+    assert (bool(errors), bool(refusal)) == (name in LAXER, name in STRICTER), (errors, refusal)
+
+
+def test_null_is_as_left_out(differing: Kind) -> None:
+    assert differing.create({"aNumberAsText": None}) == ({}, "")
+    errors, _ = by_ansible("a_number_as_text", {"type": "int"}, None)
+    assert errors == []
+
+
+def test_rules_in_lists_of_lists_are_within_the_budget(api: Api) -> None:
+    names = [f"option{index}" for index in range(10)]
+    level: Raw = {
+        "options": {name: {"type": "str"} for name in names},
+        "mutually_exclusive": [names],
+        "required_together": [names],
+        "required_one_of": [names],
+        "required_if": [[name, "a" * 100, names, True] for name in names],
+        "required_by": dict.fromkeys(names, names),
+    }
+    for _ in range(3):
+        level = {"options": {"items": {"type": "list", "elements": "dict", **level}, "name": {"type": "str"}}}
+    Kind(api, level["options"]).delete()

@@ -1,7 +1,7 @@
 """How long lists may be whose items have rules. Pure.
 
-The API server multiplies what a rule costs by the items that it could be asked of, and refuses a CRD whose rules could
-cost too much. Lists in lists share what one list would have.
+The API server multiplies what a rule costs by the items that it could be asked of, and refuses a CRD whose rules
+could cost too much. Lists in lists share what one list would have.
 """
 
 from __future__ import annotations
