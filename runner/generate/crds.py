@@ -85,7 +85,8 @@ class _Maker:
         for (group, kind), versions in groupby(order, key=lambda watch: (watch.gvk.group, watch.gvk.kind)):
             self._kind(list(versions), crd_of(group, kind, manifests))
         if self._mistakes:
-            raise WatchesError(self._mistakes)
+            raise WatchesError(list(dict.fromkeys(self._mistakes)))
+        self._made.remarks = list(dict.fromkeys(self._made.remarks))
         return self._made
 
     def _kind(self, watches: list[Watch], existing: Document | None) -> None:

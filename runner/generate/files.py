@@ -68,3 +68,10 @@ class _Dumper(yaml.SafeDumper):
 
     def ignore_aliases(self, _data: object) -> bool:
         return True
+
+
+def _block(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _block)

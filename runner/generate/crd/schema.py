@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +10,6 @@ from runner.generate.crd.names import field_names, survives, unlike
 from runner.generate.crd.options import Note, Option, Options, is_required
 from runner.generate.crd.rules import unsaid, validations, without_default
 from runner.generate.crd.values import TYPES, Schema
-
-_MARKUP = re.compile(r"\b(?:[BICMOUVEP]|RV)\(([^()]*)\)")
-"""Ansible's, of which `kubectl explain` knows nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +102,7 @@ class Maker:
         return default
 
     def _described(self, option: Option, *, bare: bool) -> str:
-        text = _MARKUP.sub(r"\1", option.description)
+        text = option.description
         if bare and option.default is not None:
             text = f"{text}\nBy default {option.default}.".lstrip()
         return text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -114,12 +115,21 @@ def test_what_is_not_to_be_logged_is_a_password_and_a_remark(say: Say) -> None:
 
 
 def test_without_argument_specs_the_defaults_say_the_types(say: Say) -> None:
-    project = say(defaults={"size": 2, "names": ["a"], "image": "{{ registry }}/web", "debug": False})
+    project = say(
+        defaults={
+            "size": 2,
+            "names": ["a"],
+            "image": "{{ registry }}/web",
+            "debug": False,
+            "since": {"day": date(2026, 1, 1)},
+        }
+    )
     assert spec(project)["properties"] == {
         "size": {"type": "integer", "default": 2},
         "names": {"type": "array", "items": {"type": "string"}, "default": ["a"]},
         "image": {"x-kubernetes-preserve-unknown-fields": True},
         "debug": {"type": "boolean", "default": False},
+        "since": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
     }
 
 
@@ -224,6 +234,18 @@ def test_nothing_is_made_where_nothing_says_the_variables(say: Say) -> None:
     project = say()
     assert crds.files(project) == {}
     assert "write argument specs, or a CRD by hand" in crds.remarks(project, {})[0]
+
+
+def test_every_mistake_is_told_once_with_its_line(say: Say) -> None:
+    options = {
+        "a": {"type": "text"},
+        "b": {"required": True, "default": "x"},
+        "c": {"type": "int", "default": "many"},
+        "d": {"type": "dict", "options": {"e": {}}, "required_if": [["e", 1]], "required_together": [["e", "f"]]},
+    }
+    with pytest.raises(WatchesError) as raised:
+        crds.files(say(options))
+    assert [problem.field for problem in raised.value.problems] == ["a", "b", "c", "d", "d"]
 
 
 def test_a_playbook_says_its_variables_beside_it_and_by_its_roles(say: Say, tmp_path: Path) -> None:
