@@ -71,7 +71,7 @@ def options_of(draw: st.DrawFn, depth: int) -> Raw:
         return {**inner, **draw(st.sampled_from([{}, {"required": True}, {"apply_defaults": True}]))}
     option: Raw = {"type": kind}
     if kind == "list":
-        option["elements"] = draw(st.sampled_from([*SCALARS, "dict"]))
+        option["elements"] = draw(st.sampled_from([*SCALARS, "dict", "raw"]))
     item = option.get("elements", kind)
     if item in SCALARS and item not in GUESSED and draw(st.booleans()):
         option["choices"] = draw(st.lists(SCALARS[item], min_size=1, max_size=3, unique=True))
@@ -85,8 +85,8 @@ def options_of(draw: st.DrawFn, depth: int) -> Raw:
 
 @st.composite
 def rules(draw: st.DrawFn, options: Raw) -> Raw:
-    """Rules between options that CEL sees, and whose names do not make the spec impossible."""
-    names = [name for name, option in options.items() if seen(option)]
+    """Rules between options."""
+    names = list(options)
     if len(names) < 2 or draw(st.booleans()):
         return {}
     group = st.lists(st.sampled_from(names), min_size=1, max_size=3, unique=True)
@@ -103,11 +103,6 @@ def rules(draw: st.DrawFn, options: Raw) -> Raw:
     key = draw(st.sampled_from(keys))
     value = draw(st.sampled_from(options[key].get("choices") or [draw(SCALARS[options[key]["type"]])]))
     return {"required_if": [[key, value, draw(group), draw(st.booleans())]]}
-
-
-def seen(option: Raw) -> bool:
-    kind = option.get("elements", option["type"]) if option["type"] == "list" else option["type"]
-    return kind != "raw"
 
 
 @st.composite
@@ -306,13 +301,13 @@ STRICTER: dict[str, tuple[Raw, Any]] = {
 """What Ansible takes and the CRD refuses."""
 LAXER: dict[str, tuple[Raw, Any]] = {
     "choices of anything": ({"type": "raw", "choices": ["a"]}, "b"),
-    "a rule on anything": (
+    "a rule on the value of a list": (
         {
             "type": "dict",
-            "options": {"a": {"type": "raw"}, "b": {"type": "raw"}},
-            "required_together": [["a", "b"]],
+            "options": {"a": {"type": "list"}, "b": {"type": "str"}},
+            "required_if": [["a", ["x"], ["b"]]],
         },
-        {"a": 1},
+        {"a": ["x"]},
     ),
 }
 """What the CRD takes and Ansible refuses."""

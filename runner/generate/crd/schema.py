@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner.generate.crd.cost import RULES, limit_lists
+from runner.generate.crd.hidden import junctors
 from runner.generate.crd.names import field_names, survives, unlike
 from runner.generate.crd.options import Note, Option, Options, is_required
-from runner.generate.crd.rules import unsaid, validations, without_default
+from runner.generate.crd.rules import hidden, incomparable, validations, without_default
 from runner.generate.crd.values import TYPES, Schema
 
 
@@ -28,8 +29,10 @@ class Maker:
             tuple(option for option in options if option.name in fields),
             tuple(rule for rule in options.rules if {rule.key, *rule.names} - {""} <= fields.keys()),
         )
-        for words in unsaid(options):
-            self.remark(path, f"{words}: the rule is left to Ansible")
+        for rule in incomparable(options):
+            self.remark(
+                path, f"{rule.kind}: the CRD compares no {options.named(rule.key).type}: it is left to Ansible"
+            )
         bare = without_default(options)
         schema: Schema = {"type": "object"}
         properties = {
@@ -42,6 +45,9 @@ class Maker:
             schema["required"] = required
         if rules := validations(options, fields):
             schema[RULES] = rules
+        comparable = [rule for rule in hidden(options) if rule not in incomparable(options)]
+        if schemas := junctors(options, comparable, fields):
+            schema["allOf"] = schemas
         if not path:
             limit_lists(schema)
         return schema

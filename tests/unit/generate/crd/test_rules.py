@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from runner.generate.crd.hidden import junctors
 from runner.generate.crd.options import Options, Rule, read_options
-from runner.generate.crd.rules import unsaid, validations
+from runner.generate.crd.rules import hidden, validations
 
 FIELDS = {"host": "host", "tls_cert": "tlsCert", "tls_key": "tlsKey", "mode": "mode", "in": "in", "data": "data"}
 RAW: dict[str, dict[str, Any]] = {
@@ -91,7 +92,42 @@ def test_an_exclusive_option_counts_only_where_it_is_set() -> None:
     assert said[1]["rule"] == '!((!has(self.mode) || self.mode == "plain")) || (has(self.__in__))'
 
 
-def test_a_rule_of_what_cel_cannot_see_is_told() -> None:
-    options = level(Rule("required_together", ("host", "data")))
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        (Rule("mutually_exclusive", ("host", "data")), [{"not": {"required": ["data", "host"]}}]),
+        (
+            Rule("required_together", ("host", "data")),
+            [
+                {
+                    "anyOf": [
+                        {"required": ["host", "data"]},
+                        {"not": {"anyOf": [{"required": ["host"]}, {"required": ["data"]}]}},
+                    ]
+                }
+            ],
+        ),
+        (Rule("required_one_of", ("host", "data")), [{"anyOf": [{"required": ["host"]}, {"required": ["data"]}]}]),
+        (Rule("required_one_of", ("mode", "data")), []),
+        (
+            Rule("required_if", ("data",), "in", 3),
+            [
+                {
+                    "anyOf": [
+                        {"not": {"required": ["in"], "properties": {"in": {"enum": [3]}}}},
+                        {"required": ["data"]},
+                    ]
+                }
+            ],
+        ),
+        (
+            Rule("required_by", ("host",), "data"),
+            [{"anyOf": [{"not": {"required": ["data"]}}, {"required": ["host"]}]}],
+        ),
+    ],
+    ids=["exclusive", "together", "one of", "one of a default", "if", "by"],
+)
+def test_a_rule_of_what_cel_cannot_see_is_said_by_junctors(rule: Rule, said: list[dict[str, Any]]) -> None:
+    options = level(rule)
     assert validations(options, FIELDS) == []
-    assert unsaid(options) == ["required_together: CEL sees nothing of data, which may hold anything"]
+    assert junctors(options, hidden(options), FIELDS) == said
