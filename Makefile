@@ -74,12 +74,17 @@ molecule: $(READY)  ## The sample operator's scenario; SCENARIO=default|kind|clu
 .PHONY: demo
 demo: $(READY)  ## Watch the sample operator live on a real Kubernetes API; KEEP=1 leaves it up, RECORD=1 is for the README
 	$(BIN)/python -m bench.demo $(if $(KEEP),--keep) $(if $(RECORD),--record)
+	$(if $(RECORD),$(BIN)/python -m bench.devdemo)
 
 .PHONY: bench
 bench: $(READY)  ## What a reconcile costs, cold, warm and by OPERATOR=command; RESOURCES=200 ROUNDS=15 IDLE=5000
 	$(BIN)/python -m bench.compare --resources $(RESOURCES) --rounds $(ROUNDS) --output build/bench.json $(if $(OPERATOR),--operator '$(OPERATOR)')
 	$(BIN)/python -m bench.plot build/bench.json > build/bench.svg
 	$(BIN)/python -m bench.bench --resources $(RESOURCES) --idle $(IDLE) $(if $(OPERATOR),--operator '$(OPERATOR)')
+
+.PHONY: bench-react
+bench-react: $(READY)  ## What reactions cost, and how soon they come; BASE=command compares a project without them
+	$(BIN)/python -m bench.react $(if $(BASE),--base '$(BASE)')
 
 .PHONY: crossed
 crossed: $(READY)  ## Which modules one warm reconcile crosses, in all processes

@@ -34,15 +34,18 @@ html_show_sourcelink = False
 NAVIGATION = {
     "Tutorial": ["tutorial"],
     "How to": [
+        "how-to/develop-with-dev-run",
         "how-to/run-from-a-laptop",
         "how-to/make-a-crd-from-a-role",
         "how-to/complete-watches-in-an-editor",
         "how-to/react-to-other-objects",
+        "how-to/prune",
         "how-to/secrets",
         "how-to/preview-a-change",
         "how-to/debug-a-failing-run",
         "how-to/read-the-log",
         "how-to/why-did-it-run",
+        "how-to/look-at-past-runs",
         "how-to/pause-and-reconcile",
         "how-to/detect-drift",
         "how-to/least-privilege",
