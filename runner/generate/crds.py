@@ -80,10 +80,11 @@ class _Maker:
             raise WatchesError(reading.fatal)
         self._entries = reading.entries
         watches = [w for w in reading.watches if is_custom(w.gvk.group) and w.crd.generate]
-        manifests = of_kind(read_manifests(self._project)[0], "CustomResourceDefinition")
+        self._manifests = read_manifests(self._project)[0]
+        definitions = of_kind(self._manifests, "CustomResourceDefinition")
         order = sorted(watches, key=lambda watch: (watch.gvk.group, watch.gvk.kind))  # stable: as in the file
         for (group, kind), versions in groupby(order, key=lambda watch: (watch.gvk.group, watch.gvk.kind)):
-            self._kind(list(versions), crd_of(group, kind, manifests))
+            self._kind(list(versions), crd_of(group, kind, definitions))
         if self._mistakes:
             raise WatchesError(list(dict.fromkeys(self._mistakes)))
         self._made.remarks = list(dict.fromkeys(self._made.remarks))
@@ -98,6 +99,9 @@ class _Maker:
             for version in versions:
                 self._made.differences += handwritten.differences(existing, version.name, version.spec)
             return
+        if existing is not None and sum(document.file == existing.file for document in self._manifests) > 1:
+            message = "the file has other objects beside this generated CRD: move it to one of its own"
+            self._mistakes.append(Problem(existing.file, existing.node.line, "", message))
         stored = self._stored(watches)
         unknown = partial(self._unknown, stored)
         entries = [

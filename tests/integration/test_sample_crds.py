@@ -56,7 +56,7 @@ def test_its_schema_is_structural(path: Path, served: Observer) -> None:
     ("field", "words"),
     [
         ("memcached.spec.size", "How many pods to run"),
-        ("helloapp", "Keeps a Deployment and a Service of an image for a HelloApp"),
+        ("helloapp", "for a HelloApp"),
         ("cibuild.spec.credentialsSecret", "logs in to the registry"),
         ("podset.status.podNames", "The names of the pods, by index"),
     ],

@@ -268,6 +268,15 @@ def test_a_generated_crd_is_written_where_it_is(say: Say) -> None:
     assert list(crds.files(project)) == [Path("config/crd/bases/web.yaml")]
 
 
+def test_a_file_with_other_objects_is_not_written(say: Say) -> None:
+    project = say({"size": {}})
+    (text,) = crds.files(project).values()
+    (project / "crds").mkdir()
+    (project / FILE).write_text(f"{text}---\napiVersion: v1\nkind: Namespace\nmetadata: {{name: x}}\n")
+    with pytest.raises(WatchesError, match="move it to one of its own"):
+        crds.files(project)
+
+
 def test_a_crd_that_was_written_by_hand_is_compared_and_kept(say: Say, capsys: pytest.CaptureFixture[str]) -> None:
     project = say({"size": {"type": "int"}, "image": {}})
     (text,) = crds.files(project).values()
