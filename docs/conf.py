@@ -35,6 +35,7 @@ NAVIGATION = {
     "Tutorial": ["tutorial"],
     "How to": [
         "how-to/develop-with-dev-run",
+        "how-to/start-a-project",
         "how-to/run-from-a-laptop",
         "how-to/make-a-crd-from-a-role",
         "how-to/complete-watches-in-an-editor",

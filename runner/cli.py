@@ -47,6 +47,8 @@ class Module(Protocol):
 
 
 COMMANDS = {
+    "init": Command("make a project", "commands.init"),
+    "create": Command("add a kind to a project, or a webhook", "commands.create"),
     "run": Command("run the operator", "commands.run", as_run=True),
     "run-once": Command(
         "reconcile one custom resource from here, and show it as ansible-playbook does",

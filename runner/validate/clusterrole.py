@@ -39,8 +39,13 @@ def main(parsed: argparse.Namespace, environment: Mapping[str, str]) -> int:
     role, unknown = cluster_role(project_directory(parsed.directory), parsed.name, environment)
     for item in unknown:
         sys.stderr.write(f"cannot tell: {item}\n")
-    sys.stdout.write(HEADER + yaml.dump(role, Dumper=_Dumper, sort_keys=False))
+    sys.stdout.write(text(role))
     return 0
+
+
+def text(role: dict[str, Any]) -> str:
+    """The file."""
+    return HEADER + yaml.dump(role, Dumper=_Dumper, sort_keys=False)
 
 
 def cluster_role(project: Path, name: str, environment: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:

@@ -25,6 +25,7 @@ NEW = {
     "execute/new.py": "import ansible_runner\nimport runner.execute.executor\n",
     "execute/run.py": "import runner.execute.new\n",
     "execute/fork/inside/new.py": "import runner.objects\n",
+    "scaffold/new.py": "import runner.kube.client\n",
     "serve/new.py": "import kopf\nimport runner.kube.credentials\nimport yaml\n",
     "validate/new.py": "import runner.kube.client\n",
 }
