@@ -85,6 +85,10 @@ bench: $(READY)  ## What a reconcile costs, cold, warm and by OPERATOR=command; 
 bench-start: $(READY)  ## Seconds of each of the four commands from an empty folder to a reconciled custom resource
 	$(BIN)/python -m bench.start
 
+.PHONY: bench-react
+bench-react: $(READY)  ## What reactions cost, and how soon they come; BASE=command compares a project without them
+	$(BIN)/python -m bench.react $(if $(BASE),--base '$(BASE)')
+
 .PHONY: crossed
 crossed: $(READY)  ## Which modules one warm reconcile crosses, in all processes
 	$(BIN)/python -m bench.crossed

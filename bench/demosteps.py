@@ -149,6 +149,14 @@ class Demo:
         self._until("an Event that says Recovered", partial(self._has_event, "Recovered"))
         self._kubectl(f"get events --field-selector reason=Recovered -o {EVENT}")
 
+    def prune(self) -> None:
+        """Take the host from the HelloApp: its Ingress goes, though no task of the role deletes it."""
+        self._until("its Ingress", lambda: self._ingress() is not None)
+        self._kubectl(f"patch helloapp helloapp-sample {_spec('host: null')}")
+        self._until("the Ingress to be gone", lambda: self._ingress() is None)
+        self._until("an Event that says Pruned", partial(self._has_event, "Pruned"))
+        self._kubectl(f"get events --field-selector reason=Pruned -o {EVENT}")
+
     def compare(self) -> None:
         """The same role, once by an operator whose runs are cold, a fresh ansible-playbook each, and once warm."""
         apply, change = (
@@ -210,6 +218,9 @@ class Demo:
             for event in events
         )
 
+    def _ingress(self) -> Object | None:
+        return self._observer.get("networking.k8s.io/v1", "Ingress", SAMPLES["HelloApp"])
+
     def _is_back(self, api_version: str, kind: str, name: str, before: Object | None) -> bool:
         """Whether what was deleted is there anew, and what was changed is as it was."""
         found = self._observer.get(api_version, kind, name)
@@ -255,6 +266,7 @@ STEPS = (
     Demo.preview,
     Demo.break_one,
     Demo.mend_it,
+    Demo.prune,
     Demo.compare,
     Demo.delete_one,
 )

@@ -38,6 +38,7 @@ NAVIGATION = {
         "how-to/run-from-a-laptop",
         "how-to/complete-watches-in-an-editor",
         "how-to/react-to-other-objects",
+        "how-to/prune",
         "how-to/secrets",
         "how-to/preview-a-change",
         "how-to/debug-a-failing-run",

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from runner.config.arguments import unquoted
 from runner.config.expressions import uses_children
 from runner.config.flags import RUN_FLAGS, add_flags
 from runner.config.settings import Settings, read_settings
@@ -26,7 +27,6 @@ from runner.control.request import Reasons, Request, Trigger
 from runner.errors import KindAbsentError, KubeError, NotFoundError, SettingsError
 from runner.execute.console import Console
 from runner.execute.executor import Executor
-from runner.execute.inputs import unquoted
 from runner.execute.run import Event, Outcome, Run
 from runner.execute.rundir import private_root
 from runner.kube.client import Client
@@ -137,6 +137,9 @@ class WritesNothing(ObjectsApi):
 
     async def replace(self, _key: ObjectKey, body: object) -> dict[str, Any]:
         return dict(body) if isinstance(body, Mapping) else {}
+
+    async def remove(self, _key: ObjectKey, _meta: object) -> dict[str, Any]:
+        return {}
 
     async def replace_status(self, _key: ObjectKey, body: object) -> dict[str, Any]:
         return dict(body) if isinstance(body, Mapping) else {}

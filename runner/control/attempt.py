@@ -99,7 +99,7 @@ class Attempt:
 
     `body` is the object as it was read last before the run; `failure` says why it failed, if it did; `go_messages`
     asks for the Go operator's texts. A run is the `number`th of its generation; `previous` is how the one before
-    ended.
+    ended; `pruned` is what was deleted because it no longer produced it.
     """
 
     request: Request
@@ -115,6 +115,7 @@ class Attempt:
     failure: str = ""
     number: int = 0
     previous: Previous = Previous.UNKNOWN
+    pruned: tuple[ObjectKey, ...] = ()
 
     @property
     def key(self) -> ObjectKey:

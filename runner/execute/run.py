@@ -102,8 +102,9 @@ class Outcome:
     `data` is what `set_stats` published, `facts` what `set_fact` set; `children` are the objects of its own that
     the run wrote or read, as the API server last answered; of a check run, `differences` are the objects that a
     real one would change, `uncompared` says of which nobody knows; `requeue_after` is in seconds, where the role
-    asked for it (0 too); `engine` is how it was started (warm or cold), `why_cold` why it was not warm though it
-    might have been; `changed` names the first MOST_CHANGED tasks that changed something.
+    asked for it (0 too); `forgiven` counts tasks that failed and were rescued or ignored; `engine` is how it was
+    started (warm or cold), `why_cold` why it was not warm though it might have been; `changed` names the first
+    MOST_CHANGED tasks that changed something.
     """
 
     ending: Ending
@@ -119,6 +120,7 @@ class Outcome:
     differences: tuple[Difference, ...] = ()
     uncompared: tuple[str, ...] = ()
     requeue_after: float | None = None
+    forgiven: int = 0
     engine: Engine = Engine.COLD
     why_cold: str = ""
     changed: tuple[str, ...] = ()
@@ -237,6 +239,7 @@ def conclude(
         tail=tail,
         data=_mapping(recap.get("artifact_data")),
         facts=state.facts,
+        forgiven=sum(sum(_counts(recap, name).values()) for name in ("rescued", "ignored")),
         requeue_after=state.requeue_after,
         changed=state.changed,
     )
@@ -279,11 +282,8 @@ def _final(
         if left.get(place, 0) > 0:
             left[place] -= 1
             kept.append(failure)
-    return (*reversed(kept), *_untold(left.items()))
-
-
-def _untold(left: Iterable[tuple[tuple[bool, str], int]]) -> Iterable[Failure]:
-    return (untold(host, unreachable=unreachable) for (unreachable, host), count in left if count > 0)
+    untold_of = (place for place, count in left.items() if count > 0)
+    return (*reversed(kept), *(untold(host, unreachable=unreachable) for unreachable, host in untold_of))
 
 
 def _counts(recap: Mapping[str, Any], what: str) -> Mapping[str, int]:
