@@ -74,6 +74,7 @@ molecule: $(READY)  ## The sample operator's scenario; SCENARIO=default|kind|clu
 .PHONY: demo
 demo: $(READY)  ## Watch the sample operator live on a real Kubernetes API; KEEP=1 leaves it up, RECORD=1 is for the README
 	$(BIN)/python -m bench.demo $(if $(KEEP),--keep) $(if $(RECORD),--record)
+	$(if $(RECORD),$(BIN)/python -m bench.devdemo)
 
 .PHONY: bench
 bench: $(READY)  ## What a reconcile costs, cold, warm and by OPERATOR=command; RESOURCES=200 ROUNDS=15 IDLE=5000

@@ -35,6 +35,7 @@ NAVIGATION = {
     "Tutorial": ["tutorial"],
     "How to": [
         "how-to/start-a-project",
+        "how-to/develop-with-dev-run",
         "how-to/run-from-a-laptop",
         "how-to/complete-watches-in-an-editor",
         "how-to/react-to-other-objects",
