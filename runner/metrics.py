@@ -41,6 +41,7 @@ class Metrics:
         self._requests = _counter(families.REQUESTS, registry)
         self._proxied = _histogram(families.PROXIED, registry)
         self._reasons = _counter(families.REASONS, registry)
+        self._pruned = _counter(families.PRUNED, registry)
         self._task_failures = _counter(families.TASK_FAILURES, registry)
         self._by_kind = _ByKind.made(registry)
         self._kinds: dict[GroupVersionKind, _Kind] = {}
@@ -107,6 +108,10 @@ class Metrics:
     def ran_because(self, gvk: GroupVersionKind, trigger: str, result: str) -> None:
         """`result` is succeeded, failed or interrupted."""
         self._reasons.labels(gvk.group, gvk.version, gvk.kind, trigger, result).inc()
+
+    def pruned(self, gvk: GroupVersionKind, number: int) -> None:
+        """So many dependents of an object of that kind were deleted."""
+        self._pruned.labels(str(gvk)).inc(number)
 
     def created(self, key: ObjectKey, unix_time: float) -> None:
         self._created.labels(*_resource(key)).set(unix_time)

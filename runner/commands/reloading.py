@@ -19,8 +19,7 @@ from runner.config.watchesfile import load_watches
 from runner.config.yamlfile import problem_in
 from runner.control.board import Board
 from runner.errors import WatchesError
-from runner.execute.executor import Executor
-from runner.manager import Before, operate
+from runner.manager import Before, executor_for, operate
 from runner.objects import GroupVersionKind
 from runner.stopping import stopped_by_signals
 
@@ -102,7 +101,7 @@ async def run_reloading(
     end at once.
     """
     stopping = asyncio.Event()
-    executor = Executor.of(settings, watches)
+    executor = executor_for(settings, watches)
     session = Session(settings, watches, mistakes or Mistakes(board), manifests)
     resting = frozenset[GroupVersionKind]()
     try:

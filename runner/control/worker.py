@@ -171,6 +171,8 @@ class Report:
             self._metrics.ran(gvk, stages.ansible, succeeded=outcome.succeeded, engine=str(outcome.engine))
             if reasons.first:
                 self._metrics.ran_because(gvk, reasons.most_urgent, result_of(outcome))
+        if attempt.pruned:
+            self._metrics.pruned(gvk, len(attempt.pruned))
         if verdict in (Verdict.SUCCEEDED, Verdict.FAILED):
             self._metrics.result(gvk, succeeded=verdict is Verdict.SUCCEEDED)
             self._metrics.settled(attempt.key, succeeded=verdict is Verdict.SUCCEEDED)
@@ -178,10 +180,13 @@ class Report:
             self._metrics.forget(attempt.key)
         for action, task in attempt.under_way.failed if attempt.under_way else ():
             self._metrics.task_failed(gvk, action, task)
+        self._tell(attempt, result, stages)
+
+    def _tell(self, attempt: Attempt, result: Result, stages: Stages) -> None:
         if self._narrator:
             self._narrator.finished(attempt, result)
-        elif verdict in _WORTH_A_LINE:
-            self._record(attempt, verdict, stages)
+        elif result.verdict in _WORTH_A_LINE:
+            self._record(attempt, result.verdict, stages)
         if self._audience:
             self._audience.finished(attempt, result)
 
@@ -227,6 +232,7 @@ class Report:
             **({"error": attempt.failure} if failed else {}),
             **({"output": str(self._output(run))} if failed and run else {}),
             **({"engine": str(outcome.engine)} if outcome else {}),
+            **({"pruned": list(map(str, attempt.pruned))} if attempt.pruned else {}),
             **({"why_cold": outcome.why_cold} if outcome and outcome.why_cold else {}),
             began=round(time.time() - stages.seconds, 3),
             stages={name: round(getattr(stages, name), 4) for name in stages.__slots__},

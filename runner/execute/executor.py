@@ -10,30 +10,30 @@ import asyncio
 import math
 import os
 import time
-from collections.abc import Coroutine, Iterable, Mapping
-from contextlib import closing, suppress
+from collections.abc import Coroutine, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 from weakref import WeakSet
 
 import structlog
 
-from runner.config.settings import Settings
 from runner.config.watches import Engine
 from runner.errors import RunError
 from runner.execute import artifacts
 from runner.execute.child import Child
-from runner.execute.console import Console, console_for
+from runner.execute.console import Console
 from runner.execute.fork.engine import ForkEngine
 from runner.execute.inputs import of_all_runs
 from runner.execute.memory import MemoryGuard, Place
 from runner.execute.prepare import Preparation, Prepared
-from runner.execute.run import Ending, Outcome, Run, Sink, conclude
-from runner.execute.rundir import RunDirectory, left_behind, locked, private_root
+from runner.execute.run import Ending, Outcome, Run, Sink, State, conclude
+from runner.execute.rundir import RunDirectory, left_behind, locked
 from runner.execute.stream import Stream
 from runner.execute.template import with_lines
-from runner.objects import GroupVersionKind, ObjectKey
+from runner.objects import ObjectKey
 
 _STOPPED_CODE = 254
 _PATIENCE = 5.0
@@ -75,12 +75,6 @@ class Executor:
         self._children: WeakSet[Child] = WeakSet()
         self._until = math.inf
         self._memory = memory or MemoryGuard()
-
-    @classmethod
-    def of(cls, settings: Settings, kinds: Iterable[GroupVersionKind]) -> Self:
-        """The one of an operator of these kinds."""
-        console = console_for(settings, kinds)
-        return cls(private_root(settings.runner_dir), settings.environment, console=console)
 
     def output(self, run: Run) -> Path:
         """The file that holds, or held, all that the run has written."""
@@ -170,6 +164,7 @@ class Executor:
         prepared = await asyncio.to_thread(self._preparation.prepare, run, directory)
         ending, code = Ending.CANCELLED, _STOPPED_CODE
         under_way: Started | None = None
+        about: artifacts.About = {}
         started = time.monotonic()
         try:
             with closing(self._stream(run, sink, prepared)) as stream, closing(self._memory.place()) as place:
@@ -181,22 +176,15 @@ class Executor:
                         under_way = begun
                         place.process = under_way.child
                         self._children.add(under_way.child)
-                        with suppress(OSError):  # for people; the run is under way
-                            artifacts.started(prepared.artifacts, run, under_way.engine, under_way.why_cold)
+                        engine, why_cold = under_way.engine, under_way.why_cold
+                        about = artifacts.started(prepared.artifacts, run, engine, why_cold)
                         left = run.deadline and max(0.0, run.deadline - (time.monotonic() - started))
                         ending, code = await _follow(under_way.child, stream, stop, place.ended, left)
+            memory = place.ended.result() if ending is Ending.MEMORY else self._memory.killed()
+            result = await _concluded(run, stream.state, ending, code, memory)
+            about = artifacts.over(about, result, datetime.now(UTC)) if about else about
         finally:
-            await asyncio.to_thread(self._preparation.finish, run, prepared, ending, code)
-        result = conclude(
-            stream.state,
-            ending=ending,
-            return_code=code,
-            rescued_tasks_fail=run.rescued_tasks_fail,
-            deadline=run.deadline,
-            memory=place.ended.result() if ending is Ending.MEMORY else self._memory.killed(),
-        )
-        if any(failure.template for failure in result.failures):
-            result = replace(result, failures=await asyncio.to_thread(with_lines, result.failures))
+            await asyncio.to_thread(self._preparation.finish, run, prepared, ending, code, about)
         return replace(result, engine=under_way.engine, why_cold=under_way.why_cold) if under_way else result
 
     def _stream(self, run: Run, sink: Sink, prepared: Prepared) -> Stream:
@@ -270,6 +258,20 @@ async def _follow(
         child.close()
         for task in (reading, ended, stopped):
             task.cancel()
+
+
+async def _concluded(run: Run, state: State, ending: Ending, code: int, memory: str) -> Outcome:
+    result = conclude(
+        state,
+        ending=ending,
+        return_code=code,
+        rescued_tasks_fail=run.rescued_tasks_fail,
+        deadline=run.deadline,
+        memory=memory,
+    )
+    if any(failure.template for failure in result.failures):
+        result = replace(result, failures=await asyncio.to_thread(with_lines, result.failures))
+    return result
 
 
 def _why(stopped: asyncio.Task[Any], short: asyncio.Future[str]) -> Ending:
