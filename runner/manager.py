@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,9 @@ from runner.control.request import Trigger
 from runner.control.sources import Watching
 from runner.control.worker import Audience, Report, Workers
 from runner.errors import RunError
-from runner.execute.console import LogEvents, log_events
+from runner.execute.console import LogEvents, console_for, log_events
 from runner.execute.executor import Executor
+from runner.execute.rundir import private_root
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery, ObjectsApi
 from runner.kube.leader import Reactions, exit_within, leadership
@@ -85,7 +87,7 @@ async def operate(
     """The same until `stopping` is set, or `meanwhile` returns, which begins when this process leads."""
     async with AsyncExitStack() as stack:
         if before is None:
-            before = Before(Executor.of(settings, watches))
+            before = Before(executor_for(settings, watches))
             stack.push_async_callback(before.executor.close)
         parts = await _Parts.build(stack, settings, watches, before)
         leadership = parts.leadership
@@ -207,7 +209,7 @@ class _Parts:
         warming_up = asyncio.create_task(self._warm_up(), name="warm-up")
         stack.push_async_callback(ended, warming_up)
         stack.push_async_callback(self._related.stop)
-        reminding = asyncio.create_task(announce.keep_reminding(self._watching.resource_reflectors))
+        reminding = asyncio.create_task(self._watching.keep_telling(partial(announce.remind, announce.Reminder())))
         stack.push_async_callback(ended, reminding)
         stack.push_async_callback(self._watching.stop)
         for watch in self._watches.values():
@@ -282,6 +284,12 @@ class _Parts:
     def _trouble(self) -> str:
         """What keeps the operator from being ready; the other kinds are served."""
         return announce.unready(self._watching.resource_reflectors())
+
+
+def executor_for(settings: Settings, watches: Watches) -> Executor:
+    """What carries out the runs of such an operator."""
+    console = console_for(settings, watches)
+    return Executor(private_root(settings.runner_dir), settings.environment, console=console)
 
 
 def _wants_children(watch: Watch) -> bool:
