@@ -156,13 +156,17 @@ class Report:
 
     def finished(self, attempt: Attempt, result: Result) -> None:
         """A record for the reader, and the figures."""
-        gvk, outcome, verdict, stages = (
-            attempt.key.gvk,
-            attempt.outcome,
-            result.verdict,
-            attempt.stopwatch.stages(),
-        )
-        reasons = attempt.request.reasons
+        stages = attempt.stopwatch.stages()
+        self._measure(attempt, result.verdict, stages)
+        if self._narrator:
+            self._narrator.finished(attempt, result)
+        elif result.verdict in _WORTH_A_LINE:
+            self._record(attempt, result.verdict, stages)
+        if self._audience:
+            self._audience.finished(attempt, result)
+
+    def _measure(self, attempt: Attempt, verdict: Verdict, stages: Stages) -> None:
+        gvk, outcome, reasons = attempt.key.gvk, attempt.outcome, attempt.request.reasons
         self._metrics.worked(gvk, waited=stages.waited, seconds=stages.seconds)
         if named := _FRAMEWORK_RESULTS.get(verdict):
             self._metrics.framework(gvk, named, stages.seconds)
@@ -180,15 +184,6 @@ class Report:
             self._metrics.forget(attempt.key)
         for action, task in attempt.under_way.failed if attempt.under_way else ():
             self._metrics.task_failed(gvk, action, task)
-        self._tell(attempt, result, stages)
-
-    def _tell(self, attempt: Attempt, result: Result, stages: Stages) -> None:
-        if self._narrator:
-            self._narrator.finished(attempt, result)
-        elif result.verdict in _WORTH_A_LINE:
-            self._record(attempt, result.verdict, stages)
-        if self._audience:
-            self._audience.finished(attempt, result)
 
     def followed(self, key: ObjectKey, result: Result, delay: float | None) -> None:
         """What follows a reconcile is in the queue now, in so many seconds."""

@@ -10,30 +10,31 @@ import asyncio
 import math
 import os
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from weakref import WeakSet
 
 import structlog
 
+from runner.config.settings import Settings
 from runner.config.watches import Engine
 from runner.errors import RunError
 from runner.execute import artifacts
 from runner.execute.child import Child
-from runner.execute.console import Console
+from runner.execute.console import Console, console_for
 from runner.execute.fork.engine import ForkEngine
 from runner.execute.inputs import of_all_runs
 from runner.execute.memory import MemoryGuard, Place
 from runner.execute.prepare import Preparation, Prepared
 from runner.execute.run import Ending, Outcome, Run, Sink, State, conclude
-from runner.execute.rundir import RunDirectory, left_behind, locked
+from runner.execute.rundir import RunDirectory, left_behind, locked, private_root
 from runner.execute.stream import Stream
 from runner.execute.template import with_lines
-from runner.objects import ObjectKey
+from runner.objects import GroupVersionKind, ObjectKey
 
 _STOPPED_CODE = 254
 _PATIENCE = 5.0
@@ -65,7 +66,6 @@ class Executor:
         environment: Mapping[str, str] | None = None,
         *,
         console: Console | None = None,
-        memory: MemoryGuard | None = None,
     ) -> None:
         self._root = runner_dir.absolute()
         self._environment = dict(environment or {})
@@ -74,7 +74,12 @@ class Executor:
         self._engine = ForkEngine(self._root)
         self._children: WeakSet[Child] = WeakSet()
         self._until = math.inf
-        self._memory = memory or MemoryGuard()
+        self._memory = MemoryGuard()
+
+    @classmethod
+    def of(cls, settings: Settings, kinds: Iterable[GroupVersionKind]) -> Self:
+        """The one of an operator of these kinds."""
+        return cls(private_root(settings.runner_dir), settings.environment, console=console_for(settings, kinds))
 
     def output(self, run: Run) -> Path:
         """The file that holds, or held, all that the run has written."""
@@ -116,9 +121,7 @@ class Executor:
         finally:
             if left := left_behind(lock):
                 _log.warning(
-                    "processes of a run cannot be ended, and keep its next run waiting",
-                    object=str(run.key),
-                    left=left,
+                    "processes of a run cannot be ended, its next one waits", object=str(run.key), left=left
                 )
             os.close(lock)
 
@@ -182,7 +185,7 @@ class Executor:
                         ending, code = await _follow(under_way.child, stream, stop, place.ended, left)
             memory = place.ended.result() if ending is Ending.MEMORY else self._memory.killed()
             result = await _concluded(run, stream.state, ending, code, memory)
-            about = artifacts.over(about, result, datetime.now(UTC)) if about else about
+            about = artifacts.over(about, result, datetime.now(UTC), run.calls) if about else about
         finally:
             await asyncio.to_thread(self._preparation.finish, run, prepared, ending, code, about)
         return replace(result, engine=under_way.engine, why_cold=under_way.why_cold) if under_way else result
