@@ -28,9 +28,8 @@ from runner.control.request import Trigger
 from runner.control.sources import Watching
 from runner.control.worker import Audience, Report, Workers
 from runner.errors import RunError
-from runner.execute.console import LogEvents, console_for, log_events
+from runner.execute.console import LogEvents, log_events
 from runner.execute.executor import Executor
-from runner.execute.rundir import private_root
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery, ObjectsApi
 from runner.kube.leader import Reactions, exit_within, leadership
@@ -87,7 +86,7 @@ async def operate(
     """The same until `stopping` is set, or `meanwhile` returns, which begins when this process leads."""
     async with AsyncExitStack() as stack:
         if before is None:
-            before = Before(executor_for(settings, watches))
+            before = Before(Executor.of(settings, watches))
             stack.push_async_callback(before.executor.close)
         parts = await _Parts.build(stack, settings, watches, before)
         leadership = parts.leadership
@@ -284,12 +283,6 @@ class _Parts:
     def _trouble(self) -> str:
         """What keeps the operator from being ready; the other kinds are served."""
         return announce.unready(self._watching.resource_reflectors())
-
-
-def executor_for(settings: Settings, watches: Watches) -> Executor:
-    """What carries out the runs of such an operator."""
-    console = console_for(settings, watches)
-    return Executor(private_root(settings.runner_dir), settings.environment, console=console)
 
 
 def _wants_children(watch: Watch) -> bool:

@@ -19,7 +19,8 @@ from runner.config.watchesfile import load_watches
 from runner.config.yamlfile import problem_in
 from runner.control.board import Board
 from runner.errors import WatchesError
-from runner.manager import Before, executor_for, operate
+from runner.execute.executor import Executor
+from runner.manager import Before, operate
 from runner.objects import GroupVersionKind
 from runner.stopping import stopped_by_signals
 
@@ -101,7 +102,7 @@ async def run_reloading(
     end at once.
     """
     stopping = asyncio.Event()
-    executor = executor_for(settings, watches)
+    executor = Executor.of(settings, watches)
     session = Session(settings, watches, mistakes or Mistakes(board), manifests)
     resting = frozenset[GroupVersionKind]()
     try:

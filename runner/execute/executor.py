@@ -10,30 +10,31 @@ import asyncio
 import math
 import os
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from weakref import WeakSet
 
 import structlog
 
+from runner.config.settings import Settings
 from runner.config.watches import Engine
 from runner.errors import RunError
 from runner.execute import artifacts
 from runner.execute.child import Child
-from runner.execute.console import Console
+from runner.execute.console import Console, console_for
 from runner.execute.fork.engine import ForkEngine
 from runner.execute.inputs import of_all_runs
 from runner.execute.memory import MemoryGuard, Place
 from runner.execute.prepare import Preparation, Prepared
 from runner.execute.run import Ending, Outcome, Run, Sink, State, conclude
-from runner.execute.rundir import RunDirectory, left_behind, locked
+from runner.execute.rundir import RunDirectory, left_behind, locked, private_root
 from runner.execute.stream import Stream
 from runner.execute.template import with_lines
-from runner.objects import ObjectKey
+from runner.objects import GroupVersionKind, ObjectKey
 
 _STOPPED_CODE = 254
 _PATIENCE = 5.0
@@ -74,6 +75,11 @@ class Executor:
         self._children: WeakSet[Child] = WeakSet()
         self._until = math.inf
         self._memory = MemoryGuard()
+
+    @classmethod
+    def of(cls, settings: Settings, kinds: Iterable[GroupVersionKind]) -> Self:
+        """The one of an operator of these kinds."""
+        return cls(private_root(settings.runner_dir), settings.environment, console=console_for(settings, kinds))
 
     def output(self, run: Run) -> Path:
         """The file that holds, or held, all that the run has written."""
