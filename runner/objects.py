@@ -6,19 +6,27 @@ import marshal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from hashlib import sha256
+from hashlib import blake2b
+from secrets import token_bytes
 from sys import intern
 from typing import Any
 
 VALUE_LIMIT = 512
-"""Characters of an annotation's value that are remembered: `last-applied-configuration` is a whole object."""
+"""Characters that equal texts of several objects are shared up to."""
 
 LEVELS = 128
 """How deep an object may be nested: Ansible begins to fail at about 150, Python's JSON decoder at 1,000."""
 
+PREFIX = "ansible.sdk.operatorframework.io/"
+"""Of annotations with which people steer the operator."""
 PRIMARY = "operator-sdk/primary-resource"
 PRIMARY_TYPE = "operator-sdk/primary-resource-type"
 """Annotations that name the owner where no owner reference can: `namespace/name` and `Kind.group`."""
+
+_READ = (PREFIX, PRIMARY)
+"""What annotations begin with whose values matter; of all others only whether they change."""
+_KEY = token_bytes(16)
+"""Without it nobody can try out which value a hash is of."""
 
 SIGN = 4
 """Bytes that tell one write of a manager from another."""
@@ -103,7 +111,8 @@ class ObjectMeta:
     entries of the status subresource: for kinds without a generation they tell an edit from a status update.
     They carry times in whole seconds: of two edits in one second only the resource version tells.
     `writers` has SIGN bytes of each entry of other subresources than status: by whom it is, and when they wrote.
-    An annotation value longer than VALUE_LIMIT is kept as its hash: it can be compared, not read.
+    Of annotations that the operator does not read a hash of the value is kept: it can be compared, not read. In a
+    Secret's `kubectl.kubernetes.io/last-applied-configuration` is what the Secret holds.
     """
 
     namespace: str
@@ -137,7 +146,7 @@ def parse_meta(body: Body) -> ObjectMeta:
         creation=intern(_text(meta.get("creationTimestamp"))),
         deletion=_text(meta.get("deletionTimestamp")) or None,
         labels=_pairs(texts(meta.get("labels"))),
-        annotations=_pairs(texts(meta.get("annotations"))),
+        annotations=_pairs(_hashed(texts(meta.get("annotations")))),
         finalizers=_shared_names(*_texts(meta.get("finalizers"))),
         owners=tuple([_owner(ref) for ref in _maps(meta.get("ownerReferences"))]),
         content_digest=content,
@@ -211,14 +220,18 @@ def _maps(values: object) -> list[Body]:
 def _pairs(mapping: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(
         [
-            _shared_pair(key, value) if len(value) <= VALUE_LIMIT else (intern(key), _hashed(value))
+            _shared_pair(key, value) if len(value) <= VALUE_LIMIT else (intern(key), value)
             for key, value in sorted(mapping.items())
         ]
     )
 
 
-def _hashed(value: str) -> str:
-    return "sha256:" + sha256(value.encode(errors="surrogatepass")).hexdigest()[:32]
+def _hashed(annotations: Mapping[str, str]) -> dict[str, str]:
+    return {key: value if key.startswith(_READ) else _hash(value) for key, value in annotations.items()}
+
+
+def _hash(value: str) -> str:
+    return blake2b(value.encode(errors="surrogatepass"), digest_size=16, key=_KEY).hexdigest()
 
 
 @lru_cache(maxsize=4096)

@@ -77,7 +77,7 @@ def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
 
 def _command(*words: str) -> argparse.ArgumentParser:
     """The parser of a command of `ansible-operator`, or of a command of that."""
-    parser, _ = cli._parser(words[0])  # noqa: SLF001  (argparse keeps what it knows to itself)
+    parser, _ = cli.parser_for(words[0])
     for word in words:
         parser = _subcommands(parser)[word][1]
     return parser

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from runner.config.watches import Watch
-from runner.control.pause import PREFIX, asked
+from runner.control.pause import asked
 from runner.control.reasons import changed_metadata, content_changed, reason_of
 from runner.control.request import Reason, Trigger
 from runner.kube.listwatch import Change
-from runner.objects import PRIMARY, PRIMARY_TYPE, GroupVersionKind, ObjectKey, ObjectMeta, is_name
+from runner.objects import PREFIX, PRIMARY, PRIMARY_TYPE, GroupVersionKind, ObjectKey, ObjectMeta, is_name
 
 OwnWrite = Callable[[str, str], bool]
 """(uid, resourceVersion): did a run write this version of the object? An empty version asks for a deletion."""
@@ -96,18 +96,13 @@ def _selected(meta: ObjectMeta, watch: Watch) -> bool:
     return watch.selector.matches(dict(meta.labels))
 
 
-def nobody(_uid: str, _version: str) -> bool:
-    return False
-
-
 def of_dependent(
     change: Change,
     owner_watches: Iterable[OwnerWatch],
-    own_write: OwnWrite = nobody,
     now: datetime | None = None,
 ) -> tuple[Enqueue, ...]:
     """The owners to reconcile because a dependent changed; owners named before and after the change count."""
-    if not matters(change, own_write):
+    if not matters(change):
         return ()
     metas = [meta for meta in (change.old, change.new) if meta is not None]
     keys = {key: None for kind in owner_watches for meta in metas for key in owners(meta, kind)}
@@ -117,16 +112,20 @@ def of_dependent(
     return tuple(Enqueue(key, Trigger.DEPENDENT, reason) for key in keys)
 
 
-def matters(change: Change, own_write: OwnWrite) -> bool:
-    """Whether an object of somebody's interest was edited or deleted, by anybody but a run."""
+def matters(change: Change) -> bool:
+    """Whether an object of somebody's interest was edited or deleted."""
     old, new = change.old, change.new
-    if old is None:
-        return False
+    if old is None or new is None:
+        return old is not None
+    return old.uid != new.uid or _dependent_changed(old, new)  # another uid: made anew between two looks
+
+
+def is_own(change: Change, own_write: OwnWrite) -> bool:
+    """Whether a run made this change."""
+    old, new = change.old, change.new
     if new is None:
-        return not own_write(old.uid, "")
-    if old.uid != new.uid:
-        return True  # deleted and made anew between two looks
-    return _dependent_changed(old, new) and not own_write(new.uid, new.resource_version)
+        return old is not None and own_write(old.uid, "")
+    return (old is None or old.uid == new.uid) and own_write(new.uid, new.resource_version)
 
 
 def _dependent_changed(old: ObjectMeta, new: ObjectMeta) -> bool:

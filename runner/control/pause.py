@@ -10,9 +10,8 @@ from datetime import UTC, datetime
 from runner.control import status
 from runner.control.request import Trigger
 from runner.control.status import Moment, Status, conditions_of, find, status_of
-from runner.objects import Body
+from runner.objects import PREFIX, Body
 
-PREFIX = "ansible.sdk.operatorframework.io/"
 RECONCILE = PREFIX + "reconcile"
 PAUSED = PREFIX + "paused"
 MODE = PREFIX + "mode"

@@ -10,10 +10,10 @@ from datetime import datetime
 from runner.config.golang import parse_duration
 from runner.config.settings import Settings
 from runner.config.watches import Content, Engine, Watch
-from runner.control.pause import MODE, PAUSED, PREFIX, Pause, pause_of, paused_since, shortened
+from runner.control.pause import MODE, PAUSED, Pause, pause_of, paused_since, shortened
 from runner.control.reasons import completed_at
 from runner.control.request import DRIFT_ONLY, Trigger
-from runner.objects import Body, GroupVersionKind, texts
+from runner.objects import PREFIX, Body, GroupVersionKind, texts
 
 PERIOD = PREFIX + "reconcile-period"
 ARTIFACTS = PREFIX + "max-runner-artifacts"

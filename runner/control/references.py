@@ -13,7 +13,7 @@ from functools import partial
 
 from runner.config.expressions import search
 from runner.config.watches import Reference, Watch
-from runner.control.changes import Enqueue, OwnWrite, matters
+from runner.control.changes import Enqueue, matters
 from runner.control.reasons import reason_of
 from runner.control.request import Trigger
 from runner.control.sources import Watching
@@ -78,14 +78,9 @@ class References:
                     yield key
 
 
-def _asked(
-    concerned: Callable[[Change], Iterable[ObjectKey]], change: Change, own_write: OwnWrite
-) -> tuple[Enqueue, ...]:
+def _asked(concerned: Callable[[Change], Iterable[ObjectKey]], change: Change) -> tuple[Enqueue, ...]:
     """The reconciles that a change of a referenced object asks for; its appearance counts, unless at the start."""
-    new = change.new
-    if change.old is None and (change.listed or new is None or own_write(new.uid, new.resource_version)):
-        return ()
-    if change.old is not None and not matters(change, own_write):
+    if change.listed if change.old is None else not matters(change):
         return ()
     reason = reason_of(change, Trigger.REFERENCE, datetime.now(UTC))
     return tuple(Enqueue(key, Trigger.REFERENCE, reason) for key in concerned(change))

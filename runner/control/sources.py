@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from runner.config.watches import Watch
-from runner.control.changes import Enqueue, OwnerWatch, OwnWrite, joined, nobody, of_dependent, of_resource
+from runner.control.changes import Enqueue, OwnerWatch, OwnWrite, is_own, joined, of_dependent, of_resource
 from runner.control.queue import WorkQueue
 from runner.kube.listwatch import Change
 from runner.kube.reflector import Reflector
@@ -19,8 +19,8 @@ log = structlog.get_logger(__name__)
 Place = tuple[GroupVersionKind, str]
 """A kind and the namespace it is watched in; "" is all of them."""
 MakeReflector = Callable[[GroupVersionKind, str, Callable[[Change], None]], Reflector]
-Asked = Callable[[Change, OwnWrite], tuple[Enqueue, ...]]
-"""The reconciles that a change asks for, whatever the reason."""
+Asked = Callable[[Change], tuple[Enqueue, ...]]
+"""The reconciles that a change asks for, unless a run made it."""
 Look = Callable[[Change, OwnerWatch], None]
 """Told of every change of a dependent, also of its status alone."""
 
@@ -33,10 +33,9 @@ class _Watched:
     owner_watches: dict[GroupVersionKind, OwnerWatch] = field(default_factory=dict)
     asked: list[Asked] = field(default_factory=list)
 
-    def asks(self, change: Change, own_write: OwnWrite) -> Iterator[Enqueue]:
-        yield from of_dependent(change, self.owner_watches.values(), own_write)
-        for asked in self.asked:
-            yield from asked(change, own_write)
+    def asks(self, change: Change) -> list[Enqueue]:
+        by_others = [enqueue for asked in self.asked for enqueue in asked(change)]
+        return [*of_dependent(change, self.owner_watches.values()), *by_others]
 
 
 class Watching:
@@ -125,15 +124,16 @@ class Watching:
         if self._look is not None:
             for owner_watch in entry.owner_watches.values():
                 self._look(change, owner_watch)
-        if any(True for _ in entry.asks(change, nobody)):
-            task = asyncio.create_task(self._asked(entry, change))
+        if not is_own(change, self._own_write) and (asked := entry.asks(change)):
+            task = asyncio.create_task(self._unless_own(change, asked))
             self._settling.add(task)
             task.add_done_callback(self._settling.discard)
 
-    async def _asked(self, entry: _Watched, change: Change) -> None:
+    async def _unless_own(self, change: Change, asked: Iterable[Enqueue]) -> None:
         await self._settle()
-        for enqueue in entry.asks(change, self._own_write):
-            self._enqueue(enqueue)
+        if not is_own(change, self._own_write):
+            for enqueue in asked:
+                self._enqueue(enqueue)
 
     def _enqueue(self, enqueue: Enqueue | None) -> None:
         if enqueue is not None:

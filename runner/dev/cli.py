@@ -71,10 +71,9 @@ def _labelled(name: str, line: str, width: int) -> str:
     return f"{name:<{width}}  {line}" if width else line
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `dev` and its own commands."""
-    dev = subparsers.add_parser("dev", help="a local Kubernetes control plane, without containers")
-    commands = dev.add_subparsers(dest="dev_command", required=True)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Its own commands."""
+    commands = parser.add_subparsers(dest="dev_command", required=True)
     place = argparse.ArgumentParser(add_help=False)
     place.add_argument("--name", default="default", help="which control plane, when there are several")
     place.add_argument(
@@ -114,7 +113,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     log.add_argument("-n", "--lines", type=int, default=20, help="how many of the last lines (%(default)s)")
 
 
-def main(args: argparse.Namespace) -> int:
+def main(args: argparse.Namespace, _environment: Mapping[str, str]) -> int:
     """Run the parsed `dev` command; the exit code."""
     commands = {"up": _up, "down": _down, "status": _status, "kubeconfig": _kubeconfig, "logs": _logs}
     try:

@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-import argparse
 import difflib
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from runner.errors import SettingsError
-from runner.generate import schema
-from runner.validate.documents import project_directory
 
 Files = Mapping[Path, str]
 """What each file is to hold, by its path in the project."""
 
 
-def main(parsed: argparse.Namespace) -> int:
-    """Write what `ansible-operator generate` was asked for and say what was written.
-
-    With `--check` nothing is written, and the exit code is 1 where a file differs. Raises SettingsError for no
-    directory, or a file that cannot be written.
-    """
-    project = project_directory(parsed.directory)
-    files = {Path(schema.FILE): schema.text()}
-    if not parsed.check:
-        return write(project, files)
+def check(project: Path, files: Files) -> int:
+    """Print how the project's files differ; the exit code is 1 where one does. Raises SettingsError."""
     found = differences(project, files)
     sys.stdout.write(found)
     return 1 if found else 0
 
 
 def write(project: Path, files: Files) -> int:
+    """Write them and say which; the exit code. Raises SettingsError for one that cannot be written."""
     for path, text in files.items():
         try:
             (project / path).parent.mkdir(parents=True, exist_ok=True)

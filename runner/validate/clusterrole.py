@@ -22,6 +22,15 @@ HEADER = "# Made by `ansible-operator rbac`; rules it cannot know belong in a ro
 Rule = dict[str, list[str]]
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "directory", nargs="?", default=".", metavar="DIRECTORY", help="the project (default: here)"
+    )
+    parser.add_argument(
+        "--name", default="manager-role", metavar="VALUE", help="of the ClusterRole (default: manager-role)"
+    )
+
+
 def main(parsed: argparse.Namespace, environment: Mapping[str, str]) -> int:
     """Print the role, and on stderr what cannot be told.
 

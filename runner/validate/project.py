@@ -99,6 +99,17 @@ def _texts(project: Path, watches_file: Path, findings: Iterable[Finding]) -> di
     return {shown(file): file.read_text(encoding="utf-8", errors="replace") for file in files if file.is_file()}
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "directory", nargs="?", default=".", metavar="DIRECTORY", help="the project (default: here)"
+    )
+    parser.add_argument(
+        "--watches-file", default="watches.yaml", metavar="VALUE", help="from DIRECTORY (default: watches.yaml)"
+    )
+    parser.add_argument("--format", choices=FORMATS, default="text", help="what is printed (default: text)")
+    parser.add_argument("--output", dest="format", choices=FORMATS, help=argparse.SUPPRESS)  # its former name
+
+
 def main(parsed: argparse.Namespace, environment: Mapping[str, str]) -> int:
     """Print the findings; the exit code is 1 if one of them is an error. Raises SettingsError for no directory."""
     project = documents.project_directory(parsed.directory)

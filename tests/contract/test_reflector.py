@@ -364,7 +364,7 @@ async def test_an_object_of_megabytes_passes(scene: Scene) -> None:
         await scene.until_told((What.ADDED, "a"), (What.ADDED, "b"))
     meta = reflector.store.get("ns", "a")
     assert meta is not None
-    assert meta.annotations[0][1].startswith("sha256:")
+    assert len(meta.annotations[0][1]) < 64
 
 
 def deep(name: str, version: int, levels: int) -> bytes:

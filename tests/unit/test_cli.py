@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from runner import cli
+from runner.commands import run
 from runner.config.settings import Settings, read_settings
 from runner.version import COMMIT_VARIABLE
 
@@ -34,11 +35,11 @@ def settings(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
     """What `run` was asked to do; nothing is run."""
     asked: list[Settings] = []
 
-    def run(parsed: argparse.Namespace) -> int:
+    def main(parsed: argparse.Namespace, _environment: object) -> int:
         asked.append(read_settings(parsed, {}, terminal=False))
         return 0
 
-    monkeypatch.setattr(cli, "_run", run)
+    monkeypatch.setattr(run, "main", main)
     return asked
 
 
@@ -152,7 +153,7 @@ def test_the_value_of_a_flag_may_begin_with_a_dash(
 def test_a_deprecated_flag_is_accepted_with_a_notice_and_not_in_the_help(
     capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cli, "read_settings", lambda *_, **__: Settings())
+    monkeypatch.setattr(run, "read_settings", lambda *_, **__: Settings())
     assert call("run", "--metrics-addr=:1", "--watches-file=none") == 1
     notice = "Flag --metrics-addr has been deprecated, use --metrics-bind-address instead"
     assert notice in capsys.readouterr().err.splitlines()[0]

@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 from runner.control.changes import OwnerWatch, of_dependent, of_resource
 from runner.kube.listwatch import Change, What
 from runner.objects import (
+    PREFIX,
+    PRIMARY,
+    PRIMARY_TYPE,
     GroupVersionKind,
     ObjectMeta,
     OwnerRef,
@@ -53,7 +56,8 @@ def test_every_field_of_the_metadata_is_read() -> None:
         3,
     )
     assert (meta.creation, meta.deletion) == ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z")
-    assert (meta.labels, meta.annotations) == ((("a", "1"), ("b", "2")), (("note", "hi"),))
+    assert meta.labels == (("a", "1"), ("b", "2"))
+    assert [name for name, _ in meta.annotations] == ["note"]
     assert (meta.finalizers, meta.owners) == (("x/y",), (OwnerRef("v1", "Pod", "p", "q"),))
 
 
@@ -80,12 +84,23 @@ def test_a_status_update_changes_the_status_digest_only() -> None:
     assert before.status_digest != after.status_digest
 
 
-def test_a_long_annotation_is_kept_as_something_to_compare() -> None:
+@pytest.mark.parametrize("length", [1, 100_000])
+def test_an_annotation_is_kept_as_something_to_compare(length: int) -> None:
     one, same, other = (
-        parse_meta(body(annotations={"last": text * 1000})).annotations for text in ("ab", "ab", "ba")
+        parse_meta(body(annotations={"last": text * length})).annotations for text in ("ab", "ab", "ba")
     )
     assert one == same != other
     assert len(one[0][1]) < 64
+
+
+@pytest.mark.parametrize("name", [PRIMARY, PRIMARY_TYPE, PREFIX + "paused"])
+def test_an_annotation_that_is_meant_for_the_operator_can_be_read(name: str) -> None:
+    assert parse_meta(body(annotations={name: "true"})).annotations == ((name, "true"),)
+
+
+def test_nothing_that_a_secret_holds_is_remembered_of_it() -> None:
+    applied = {"kubectl.kubernetes.io/last-applied-configuration": '{"data": {"password": "Y2FuYXJ5"}}'}
+    assert "Y2FuYXJ5" not in repr(parse_meta(body(annotations=applied)))
 
 
 def test_objects_share_equal_labels_finalizers_and_owners_in_memory() -> None:

@@ -74,10 +74,10 @@ class Scene:
     def read(self, one: ObjectKey, secrets: object) -> tuple[str, ...]:
         return self.references.read(one, self.watch, {"spec": {"secrets": secrets}})
 
-    def asks(self, change: Change, *own: tuple[str, str]) -> set[str]:
+    def asks(self, change: Change) -> set[str]:
         """The names of the custom resources that the change concerns."""
         listeners = self.watching.asked[SECRET, ""]
-        found = [enqueue for asked in listeners for enqueue in asked(change, lambda *version: version in own)]
+        found = [enqueue for asked in listeners for enqueue in asked(change)]
         assert all(enqueue.trigger is Trigger.REFERENCE for enqueue in found)
         return {str(enqueue.key).removeprefix("Thing ") for enqueue in found}
 
@@ -152,13 +152,6 @@ def test_what_was_there_at_the_start_is_no_change() -> None:
     assert scene.asks(change(None, meta(), listed=True)) == set()
 
 
-def test_what_a_run_wrote_itself_concerns_nobody() -> None:
-    scene = Scene(BY_NAME)
-    scene.read(key("a"), "creds")
-    assert scene.asks(EDIT, ("uid of one/creds", "2")) == set()
-    assert scene.asks(change(None, meta()), ("uid of one/creds", "1")) == set()
-
-
 def test_a_change_of_only_the_status_concerns_nobody() -> None:
     scene = Scene(BY_NAME)
     scene.read(key("a"), "creds")
@@ -199,7 +192,7 @@ def test_an_enqueue_names_key_trigger_and_reason() -> None:
     scene = Scene(BY_NAME)
     scene.read(key("a"), "creds")
     (asked,) = scene.watching.asked[SECRET, ""]
-    (enqueue,) = asked(EDIT, lambda *_: False)
+    (enqueue,) = asked(EDIT)
     assert enqueue.reason is not None
     assert (enqueue.key, enqueue.trigger) == (key("a"), Trigger.REFERENCE)
     assert told(enqueue.reason).startswith("Secret one/creds changed")

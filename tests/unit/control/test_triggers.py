@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from runner.config.watches import Content, Finalizer, Requirement, Selector, Watch
-from runner.control.changes import OwnerWatch, of_dependent, of_resource
+from runner.control.changes import OwnerWatch, is_own, of_dependent, of_resource
 from runner.control.pause import PAUSED, RECONCILE
 from runner.control.request import Priority, Trigger
 from runner.kube.listwatch import Change, What
@@ -247,7 +247,11 @@ def test_what_a_run_itself_wrote_or_deleted_needs_no_other_run() -> None:
     def own_write(uid: str, version: str) -> bool:
         return (uid, version) in written
 
-    for change in (edited(CHILD, generation=2), seen(CHILD, None)):
-        assert of_dependent(change, [BY_REFERENCE], own_write) == ()
-    later = edited(CHILD, generation=2, resource_version="3")
-    assert len(of_dependent(later, [BY_REFERENCE], own_write)) == 1
+    for change in (
+        edited(CHILD, generation=2),
+        seen(None, replace(CHILD, resource_version="2")),
+        seen(CHILD, None),
+    ):
+        assert is_own(change, own_write)
+    for change in (edited(CHILD, generation=2, resource_version="3"), seen(replace(CHILD, uid="u0"), CHILD)):
+        assert not is_own(change, own_write)

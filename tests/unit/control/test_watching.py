@@ -11,7 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from runner.config.watches import Content, Watch
-from runner.control.changes import OwnerWatch, where_to_watch
+from runner.control.changes import Enqueue, OwnerWatch, where_to_watch
 from runner.control.queue import WorkQueue
 from runner.control.request import Request, Trigger
 from runner.control.sources import Watching
@@ -124,6 +124,13 @@ async def test_what_a_run_wrote_itself_enqueues_nothing(scene: Scene) -> None:
     scene.own.add(("uid-child", "2"))
     scene.watching.dependents((MAP, ""), FOLLOWING)
     scene.reflectors[MAP, ""].tell(Change(What.UPDATED, MAP, owned("1"), owned("2", 2), listed=False))
+    assert await scene.idle()
+
+
+async def test_what_a_run_made_enqueues_nobody_who_refers_to_it(scene: Scene) -> None:
+    scene.own.add(("uid-child", "2"))
+    scene.watching.listen((MAP, ""), lambda _: (Enqueue(ObjectKey(THING, "ns", "first"), Trigger.REFERENCE),))
+    scene.reflectors[MAP, ""].tell(Change(What.ADDED, MAP, None, owned("2"), listed=False))
     assert await scene.idle()
 
 

@@ -16,12 +16,12 @@ from runner.dev.layout import Layout, Ports
 
 def parsed(*argv: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="ansible-operator")
-    cli.add_parser(parser.add_subparsers(required=True))
-    return parser.parse_args(["dev", *argv])
+    cli.add_arguments(parser)
+    return parser.parse_args(argv)
 
 
 def run(directory: Path, *argv: str) -> int:
-    return cli.main(parsed(argv[0], "--dir", str(directory), *argv[1:]))
+    return cli.main(parsed(argv[0], "--dir", str(directory), *argv[1:]), {})
 
 
 @pytest.mark.parametrize(

@@ -12,27 +12,18 @@ from typing import Any
 from runner.config.settings import ClusterSettings
 from runner.errors import NotFoundError, UsageError
 
-COMMANDS = {
-    "pause": "leave a custom resource alone until it is resumed",
-    "resume": "reconcile a paused custom resource again",
-    "reconcile": "reconcile a custom resource now",
-}
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kind", metavar="KIND", help="its kind, as kubectl takes it; perhaps with .group")
+    parser.add_argument("name", metavar="NAME", help="of the custom resource")
+    parser.add_argument("-n", "--namespace", metavar="VALUE", help="(default: that of the kubeconfig)")
+    parser.add_argument("--kubeconfig", default="", metavar="VALUE", help="(default: as for run)")
+    if parser.prog.endswith(" pause"):
+        parser.add_argument("--until", metavar="MOMENT", help="such as 2030-01-31T18:00:00Z (default: resume)")
 
 
-def add_commands(subparsers: argparse._SubParsersAction[Any]) -> None:
-    """Add the parsers of COMMANDS."""
-    for command, text in COMMANDS.items():
-        parser = subparsers.add_parser(command, help=text, description=text, allow_abbrev=False)
-        parser.add_argument("kind", metavar="KIND", help="its kind, as kubectl takes it; perhaps with .group")
-        parser.add_argument("name", metavar="NAME", help="of the custom resource")
-        parser.add_argument("-n", "--namespace", metavar="VALUE", help="(default: that of the kubeconfig)")
-        parser.add_argument("--kubeconfig", default="", metavar="VALUE", help="(default: as for run)")
-        if command == "pause":
-            parser.add_argument("--until", metavar="MOMENT", help="such as 2030-01-31T18:00:00Z (default: resume)")
-
-
-def annotate(parsed: argparse.Namespace, environment: Mapping[str, str]) -> int:
-    """Run one of COMMANDS; returns the exit code. Raises OperatorError."""
+def main(parsed: argparse.Namespace, environment: Mapping[str, str]) -> int:
+    """Set the annotations, and say so; the exit code. Raises OperatorError."""
     changes, done = changes_of(parsed.command, getattr(parsed, "until", None), datetime.now(UTC))
     cluster = ClusterSettings.read(environment, parsed.kubeconfig)
     sys.stdout.write(asyncio.run(_annotated(parsed, cluster, changes, done)) + "\n")

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from runner.commands.once import for_one_run, held, resolve
 from runner.config.settings import Settings
 from runner.errors import SettingsError
 from runner.kube.discovery import Resource
 from runner.objects import GroupVersionKind
-from runner.once import for_one_run, held, resolve
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 

@@ -58,10 +58,7 @@ _SKIPPED = {
 }
 
 
-def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
-    """Add `run-once`."""
-    text = "reconcile one custom resource from here, and show it as ansible-playbook does"
-    parser = commands.add_parser("run-once", help=text, description=text, allow_abbrev=False)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kind", metavar="KIND", help="as kubectl takes it: plural, short, kind or KIND.GROUP")
     parser.add_argument("name", metavar="NAME", help="of the custom resource")
     parser.add_argument("-n", "--namespace", default="", help="its namespace (default: the kubeconfig's)")

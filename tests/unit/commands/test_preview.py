@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from runner.commands.preview import applied, lines
 from runner.differences import Difference
-from runner.preview import applied, lines
 
 LAST = "kubectl.kubernetes.io/last-applied-configuration"
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from runner.commands import changes_of
+from runner.commands.annotate import changes_of
 from runner.control.pause import PAUSED, RECONCILE
 from runner.errors import UsageError
 

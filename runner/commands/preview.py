@@ -16,10 +16,10 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import yaml
 
+from runner.commands.once import FLAGS, for_one_run
 from runner.config.flags import RUN_FLAGS, add_flags
 from runner.config.settings import Settings, read_settings
 from runner.config.watches import Engine, Watch
@@ -35,7 +35,6 @@ from runner.kube.client import Client
 from runner.kube.discovery import Discovery
 from runner.logs import configure_logs
 from runner.objects import GroupVersionKind, Json, ObjectKey, Owner
-from runner.once import FLAGS, for_one_run
 from runner.serve.proxy import Proxy
 from runner.stopping import either, ended, stopped_by_signals
 
@@ -46,10 +45,7 @@ NOTHING, CHANGES = 0, 1
 """Exit codes; an error is 2."""
 
 
-def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
-    """Add `preview`."""
-    text = "show what applying a custom resource would change in the cluster, and change nothing"
-    parser = commands.add_parser("preview", help=text, description=text, allow_abbrev=False)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-f", "--filename", required=True, metavar="FILE", help="the custom resource; - is stdin")
     parser.add_argument("-n", "--namespace", default="", help="its namespace, where FILE names none")
     add_flags(parser, [flag for flag in RUN_FLAGS if flag.name in FLAGS])

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from runner.commands.reloading import uses_between
 from runner.config.watches import Content, Watch
 from runner.objects import GroupVersionKind
-from runner.reloading import uses_between
 
 SITE, CACHE = (GroupVersionKind("example.com", "v1", kind) for kind in ("Site", "Cache"))
 
