@@ -198,6 +198,23 @@ RUN_FLAGS = (
         " Ansible, or not at all; auto: warm where that can be, else cold",
         ours=True,
     ),
+    Flag(
+        "webhooks",
+        _choice("auto", "on", "off"),
+        "auto",
+        "review and convert custom resources, where a watch has admission or versions: on, off, or auto, which is"
+        " on in a pod",
+        ours=True,
+    ),
+    Flag("webhook-port", int, 9443, "where webhooks are served; 0: a free port", ours=True),
+    Flag(
+        "webhook-cert-path",
+        str,
+        "",
+        "directory with the webhooks' tls.crt and tls.key; default: TMPDIR/k8s-webhook-server/serving-certs, if"
+        " it has them",
+        ours=True,
+    ),
     Flag("runner-dir", str, "/tmp/ansible-operator/runner", "where runs keep their files", ours=True),  # noqa: S108
     Flag(
         "reconcile-at-start",

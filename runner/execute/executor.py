@@ -63,19 +63,33 @@ class Executor:
         environment: Mapping[str, str] | None = None,
         *,
         console: Console | None = None,
+        engine: ForkEngine | None = None,
     ) -> None:
         self._root = runner_dir.absolute()
         self._environment = dict(environment or {})
         self._console = console
         self._preparation = Preparation(self._environment, console)
-        self._engine = ForkEngine(self._root)
+        self._engine = engine or ForkEngine(self._root)
+        self._shared = engine is not None
         self._children: WeakSet[Child] = WeakSet()
         self._until = math.inf
+
+    def beside(self, name: str) -> Executor:
+        """Another one, with files of its own below this one's and the same zygotes; its runs are not shown.
+
+        They are not bound to leadership. To be closed before this one.
+        """
+        return Executor(self._root / name, self._environment, engine=self._engine)
 
     async def warm_up(self) -> None:
         """Start what runs are forked from, so that the first run finds it. Raises RunError if that fails."""
         environment = {**os.environ, **self._environment}
         await self._engine.warm_up(environment | of_all_runs(environment))
+
+    @property
+    def root(self) -> Path:
+        """Where runs keep their files."""
+        return self._root
 
     @property
     def zygotes(self) -> frozenset[int]:
@@ -95,7 +109,8 @@ class Executor:
         """End what runs are forked from, and runs that are still under way."""
         for child in self._children:
             child.end()
-        await self._engine.close()
+        if not self._shared:
+            await self._engine.close()
 
     async def run(self, run: Run, sink: Sink = lambda _run, _event: None) -> Outcome:
         """What came of the run, whatever that was. Raises RunError when it could not be prepared or started."""

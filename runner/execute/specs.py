@@ -24,7 +24,6 @@ _STARTS_WITHIN = 10.0
 _ANSWERS_WITHIN = 2.0
 """Seconds; a tenth of a millisecond is usual."""
 _WHAT = "the process that validates by argument specs"
-_ENDED = "it has ended"
 
 
 class Specs:
@@ -34,7 +33,7 @@ class Specs:
         self._directory = directory
         self._environment = environment
         self._process: Zygote | None = None
-        self._starting = asyncio.Lock()
+        self._starting: asyncio.Task[None] | None = None
         self._turns = asyncio.Semaphore(_AT_ONCE)
         self.starts = 0
 
@@ -54,14 +53,18 @@ class Specs:
         return list(answer["mistakes"])
 
     async def start(self) -> Zygote:
-        """Have the process ready. Raises RunError."""
-        async with self._starting:
-            if self._process is None or not self._process.alive:
-                self._process = await self._started()
+        """Have the process ready. Raises RunError. Whoever is cancelled meanwhile only stops waiting."""
+        while self._process is None or not self._process.alive:
+            if self._starting is None or self._starting.done():
+                self._starting = asyncio.create_task(self._start())
+                self._starting.add_done_callback(_seen)
+            await asyncio.shield(self._starting)
         return self._process
 
     async def close(self) -> None:
         """End it."""
+        if self._starting is not None:
+            await asyncio.wait({self._starting})
         if self._process is not None:
             self._process.close()
             await self._process.ended(ENDED_WITHIN)
@@ -79,7 +82,7 @@ class Specs:
                 raise RunError(f"{_WHAT} cannot be asked: {error}") from error
         raise AssertionError("unreachable")
 
-    async def _started(self) -> Zygote:
+    async def _start(self) -> None:
         process = None
         try:
             place = await asyncio.to_thread(lambda: empty_directory(make_root(self._directory) / ".specs"))
@@ -92,7 +95,13 @@ class Specs:
                 process.kill()
             raise RunError(f"{_WHAT} cannot be started: {error or 'it is not ready'}") from error
         self.starts += 1
-        return process
+        self._process = process
+
+
+def _seen(task: asyncio.Task[None]) -> None:
+    """Whoever waits for it is told of its failure; there may be nobody."""
+    if not task.cancelled():
+        task.exception()
 
 
 def told(mistake: Mapping[str, Any], spec: object, *, snake_case: bool) -> str:
