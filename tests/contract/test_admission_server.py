@@ -15,7 +15,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from runner.config.admission import Admission, FailurePolicy
+from runner.config.admission import Admission, Conversion, FailurePolicy
 from runner.config.watches import Content, Watch
 from runner.config.webhooks import path
 from runner.errors import RunError
@@ -110,9 +110,10 @@ async def serve(tmp_path: Path) -> AsyncIterator[Serve]:
 
     async def start(**fields: Any) -> Asking:
         admission = Admission(**({"specs": file} | fields))
-        watch = Watch(GVK, Content(tmp_path / "role", is_role=True), admission=admission, mark_unsafe=True)
+        content, other = Content(tmp_path / "role", is_role=True), {"v2": Conversion({"n": "spec.size"})}
+        watch = Watch(GVK, content, admission=admission, mark_unsafe=True, conversions=other)
         tasks, metrics, certificate = Scripted(), Metrics(), ServingCertificate("webhooks")
-        listener = webhooks([watch], Reviewer(specs, tasks), None, certificate, 0, metrics)  # type: ignore[arg-type]
+        listener = webhooks([watch], Reviewer(specs, tasks), certificate, 0, metrics)  # type: ignore[arg-type]
         await listener.start()
         session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
         asking = Asking(session, listener, certificate, metrics, tasks)
@@ -220,7 +221,7 @@ async def test_a_review_that_does_not_come_is_given_up(serve: Serve, monkeypatch
     assert (await (await serve()).post(trickle()))[0] == 408
 
 
-@pytest.mark.parametrize("to", ["/", "/validate", path("mutate", GVK), "/convert"])
+@pytest.mark.parametrize("to", ["/", "/validate", path("mutate", GVK)])
 async def test_nothing_else_is_served(serve: Serve, to: str) -> None:
     assert (await (await serve()).post(b"{}", to))[0] == 404
 
@@ -268,3 +269,14 @@ async def test_a_rotation_under_load_refuses_nobody(serve: Serve) -> None:
         answers += await asyncio.gather(*(ask() for _ in range(20)))
     assert all(answers)
     assert asking.certificate.authority == new.authority
+
+
+async def test_a_list_of_any_size_is_converted(serve: Serve) -> None:
+    asking = await serve()
+    objects = [{**OBJECT, "spec": {"size": number, "pad": "x" * 1000}} for number in range(10_000)]
+    request = {"uid": "u", "desiredAPIVersion": "example.com/v2", "objects": objects}
+    review = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
+    status, text = await asking.post(io.BytesIO(json.dumps(review).encode()), "/convert")
+    assert status == 200
+    converted = json.loads(text)["response"]["convertedObjects"]
+    assert [body["spec"]["n"] for body in converted] == list(range(10_000))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -16,9 +17,10 @@ from bench.observer import Observer, wait_for
 from bench.operator import OperatorProcess
 from runner.config.watches import Watch
 from runner.config.watchesfile import load_watches
-from runner.config.webhooks import Endpoint, configurations
+from runner.config.webhooks import Endpoint, configurations, conversion
+from runner.dev.controlplane import ControlPlane
 from runner.serve.certificates import LOCAL, Pair, issued
-from tests.fixtures.operators import GROUP, Operate, Project, Things
+from tests.fixtures.operators import GROUP, Operate, Project, Things, definition
 
 pytestmark = pytest.mark.cluster
 
@@ -74,9 +76,12 @@ class Webhooks:
     def flags(self) -> tuple[str, ...]:
         return "--webhooks=on", "--webhook-port=0", f"--webhook-cert-path={self.directory}"
 
-    def register(self, operator: OperatorProcess, watches: tuple[Watch, ...]) -> None:
+    def endpoint(self, operator: OperatorProcess) -> Endpoint:
         (port,) = [record["webhooks"] for record in operator.records("Listening")]
-        endpoint = Endpoint(url=f"https://127.0.0.1:{port}", authority=self.pair.authority)
+        return Endpoint(url=f"https://127.0.0.1:{port}", authority=self.pair.authority)
+
+    def register(self, operator: OperatorProcess, watches: tuple[Watch, ...]) -> None:
+        endpoint = self.endpoint(operator)
         plurals = {watch.gvk: f"{watch.gvk.kind.lower()}s" for watch in watches}
         for body in configurations(
             watches, plurals, endpoint, name=self.name, namespaces=[self.observer.namespace]
@@ -213,3 +218,68 @@ def test_a_custom_resource_from_before_can_be_deleted_while_nobody_reviews(
     things.patch("a", {"metadata": {"finalizers": None}})
 
     wait_for("it to be gone", lambda: observer.get(GROUP, "Thing", "a") is None, seconds=10)
+
+
+OLD, NEW = "test.example.com/v1alpha1", GROUP
+
+
+@pytest.fixture
+def convertible(control_plane: ControlPlane, webhooks: Webhooks) -> Iterator[Callable[..., None]]:
+    """Serves a kind in two versions, of which the given one is stored, converted by the operator."""
+    admin, name = Observer(control_plane.kubeconfig), "convertibles.test.example.com"
+
+    def serve(operator: OperatorProcess, watch: Watch, stored: str) -> None:
+        body = definition("Convertible")
+        (version,) = body["spec"]["versions"]
+        body["spec"]["versions"] = [
+            {**version, "name": name, "storage": name == stored} for name in ("v1", "v1alpha1")
+        ]
+        body["spec"]["conversion"] = conversion(watch, webhooks.endpoint(operator))
+        admin.apply(body)
+        for api_version in (OLD, NEW):
+            wait_for("it to be served", partial(admin.serves, api_version, "Convertible"), seconds=30)
+
+    yield serve
+    admin.delete("apiextensions.k8s.io/v1", "CustomResourceDefinition", name)
+    admin.close()
+
+
+def test_a_kind_is_read_and_written_in_two_versions_and_its_stored_version_migrates(
+    project: Project,
+    operate: Operate,
+    webhooks: Webhooks,
+    convertible: Callable[..., None],
+    observer: Observer,
+    things: Things,
+) -> None:
+    written(project, "convertible")
+    maps = {"v1alpha1": {"to": {"size": "spec.replicas"}, "from": {"replicas": "spec.size"}}}
+    project.watch("convertible", "Convertible", versions=maps)
+    ((watch,), _) = load_watches(project / "watches.yaml", project.path, {})
+    operator = operate(*webhooks.flags(), ready=False)
+    wait_for("it to listen", lambda: list(operator.records("Listening")), seconds=30)
+    convertible(operator, watch, "v1alpha1")
+    body = {"apiVersion": OLD, "kind": "Convertible", "metadata": {"name": "a"}, "spec": {"size": 3, "image": "x"}}
+    wait_for("the conversion to be heeded", partial(_created, observer, body), seconds=20)
+
+    assert spec_in(observer, NEW) == {"replicas": 3, "image": "x"}
+    assert spec_in(observer, OLD) == {"size": 3, "image": "x"}
+    things.wait("a", "Successful", "Convertible")
+
+    convertible(operator, watch, "v1")
+    things.patch("a", {"spec": {"replicas": 4}}, "Convertible")
+    assert spec_in(observer, OLD) == {"size": 4, "image": "x"}
+    assert spec_in(observer, NEW) == {"replicas": 4, "image": "x"}
+    assert [body["spec"]["size"] for body in observer.list(OLD, "Convertible")] == [4]
+
+
+def _created(observer: Observer, body: dict[str, Any]) -> bool:
+    try:
+        observer.create(body)
+    except ApiException:
+        return False
+    return True
+
+
+def spec_in(observer: Observer, api_version: str) -> dict[str, Any]:
+    return dict((observer.get(api_version, "Convertible", "a") or {})["spec"])

@@ -61,7 +61,6 @@ class Admission:
         self._server: Listener = webhooks(
             self._watches,
             Reviewer(self._specs, tasks),
-            None,
             self.certificate,
             settings.webhook_port,
             metrics,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from typing import Any
 
 import structlog
 from aiohttp import web
@@ -13,6 +14,8 @@ from runner.config.watches import Watch
 from runner.config.webhooks import CONVERT, path
 from runner.errors import ReviewError
 from runner.metrics import Metrics
+from runner.objects import GroupVersionKind
+from runner.serve.admission import conversion
 from runner.serve.admission.review import Review, Verdict, answer, parse
 from runner.serve.admission.reviewer import Reviewer
 from runner.serve.certificates import ServingCertificate
@@ -22,18 +25,18 @@ log = structlog.get_logger(__name__)
 
 LARGEST = 8 * 1024 * 1024
 """Bytes of a review: object and old object, each of which etcd keeps far smaller."""
+LARGEST_LIST = 64 * 1024 * 1024
+"""Bytes of a conversion, which may be of a whole list."""
 READ_WITHIN = 5.0
 """Seconds that a body may take to come."""
 READ_AT_ONCE = 64
 """Bodies in memory."""
 Decides = Callable[[Watch, Review], Awaitable[Verdict]]
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def webhooks(
-    watches: Iterable[Watch],
+    watches: Collection[Watch],
     reviewer: Reviewer,
-    convert: Handler | None,
     certificate: ServingCertificate,
     port: int,
     metrics: Metrics | None = None,
@@ -50,9 +53,39 @@ def webhooks(
         if watch.admission.default:
             handle = _Webhook(watch, "default", reviewer.default, reading, metrics).handle
             application.router.add_post(path("mutate", watch.gvk), handle)
-    if convert is not None:
-        application.router.add_post(CONVERT, convert)
+    if any(watch.conversions for watch in watches):
+        application.router.add_post(CONVERT, _Converter(watches, reading, metrics).handle)
     return Listener(f":{port}", application, "--webhook-port", certificate.context)
+
+
+class _Converter:
+    """Converts, for all kinds."""
+
+    def __init__(self, watches: Iterable[Watch], reading: asyncio.Semaphore, metrics: Metrics | None) -> None:
+        self._watches = {(watch.gvk.group, watch.gvk.kind): watch for watch in watches if watch.conversions}
+        self._reading = reading
+        self._metrics = metrics
+
+    async def handle(self, request: web.Request) -> web.Response:
+        started = time.monotonic()
+        async with self._reading:
+            raw = await read(request.clone(client_max_size=LARGEST_LIST))
+        try:
+            converted = await asyncio.to_thread(conversion.answer, raw, self._watches)
+        except ReviewError as error:
+            raise web.HTTPBadRequest(text=f"{error}\n") from None
+        self._note(converted["response"], time.monotonic() - started)
+        return web.json_response(converted)
+
+    def _note(self, response: Mapping[str, Any], seconds: float) -> None:
+        """One kind is asked for at a time."""
+        failed = response["result"]["status"] != "Success"
+        if failed:
+            log.warning("not converted", message=response["result"]["message"])
+        for body in response.get("convertedObjects", ())[:1]:
+            watch = self._watches[GroupVersionKind.of(body["apiVersion"], "").group, body["kind"]]
+            if self._metrics is not None:
+                self._metrics.reviewed(watch.gvk, "convert", "allowed", seconds)
 
 
 class _Webhook:
