@@ -179,7 +179,8 @@ class _Parts:
             "user_metrics": usermetrics.listener(self._settings.user_metrics_bind_address, self._metrics.registry),
             "proxy": self.proxy,
         }
-        parts |= admission.parts(self._settings, self._watches.values(), self.executor, self.proxy, self._metrics)
+        watches, own = self._watches.values(), (self._client, self.executor, self.proxy, self._metrics)
+        parts |= admission.parts(self._settings, watches, *own)
         for part in parts.values():
             stack.push_async_callback(part.stop)
             await part.start()

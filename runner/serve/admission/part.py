@@ -15,13 +15,16 @@ from runner.config.watches import Watch
 from runner.errors import RunError
 from runner.execute.executor import Executor
 from runner.execute.specs import Specs
+from runner.kube.client import Client
 from runner.metrics import Metrics
 from runner.serve.admission.reviewer import Reviewer
+from runner.serve.admission.secret import SecretCertificate
 from runner.serve.admission.server import webhooks
 from runner.serve.admission.tasks import Tasks
 from runner.serve.certificates import ServingCertificate
 from runner.serve.metrics import Listener
 from runner.serve.proxy import Proxy
+from runner.stopping import ended
 
 log = structlog.get_logger(__name__)
 
@@ -32,32 +35,51 @@ FILES = ".admission"
 def wanted(settings: Settings, watches: Iterable[Watch]) -> bool:
     """Whether reviews are to be served: by default where a watch asks for it and the API server could reach us."""
     asked = any(watch.has_webhooks for watch in watches)
-    in_pod = bool(settings.cluster.service_host) and not settings.cluster.kubeconfig
-    return asked and (settings.webhooks == "on" or (settings.webhooks == "auto" and in_pod))
+    return asked and (settings.webhooks == "on" or (settings.webhooks == "auto" and in_pod(settings)))
+
+
+def in_pod(settings: Settings) -> bool:
+    return bool(settings.cluster.service_host) and not settings.cluster.kubeconfig
 
 
 def parts(
-    settings: Settings, watches: Iterable[Watch], executor: Executor, proxy: Proxy, metrics: Metrics
+    settings: Settings,
+    watches: Iterable[Watch],
+    client: Client,
+    executor: Executor,
+    proxy: Proxy,
+    metrics: Metrics,
 ) -> dict[str, Admission]:
     """By its name in the log; nothing where it is not wanted."""
     watches = list(watches)
     if not wanted(settings, watches):
         return {}
-    return {"webhooks": Admission(settings, watches, executor, proxy, metrics)}
+    return {"webhooks": Admission(settings, watches, client, executor, proxy, metrics)}
 
 
 class Admission:
     """Listens between `start` and `stop`; `port` is then the one."""
 
     def __init__(
-        self, settings: Settings, watches: Iterable[Watch], executor: Executor, proxy: Proxy, metrics: Metrics
+        self,
+        settings: Settings,
+        watches: Iterable[Watch],
+        client: Client,
+        executor: Executor,
+        proxy: Proxy,
+        metrics: Metrics,
     ) -> None:
         self._watches = [watch for watch in watches if watch.has_webhooks]
         self._executor = executor.beside(FILES)
         self._specs = Specs(executor.root / FILES, settings.environment)
         at_once = max(2, available_processors())
         tasks = Tasks(self._executor, proxy.grant, at_once=at_once, ansible_args=settings.ansible_args)
-        self.certificate = ServingCertificate("webhooks", _directory(settings))
+        directory = _directory(settings)
+        self.certificate = ServingCertificate("webhooks", directory)
+        self._secret: SecretCertificate | None = None
+        if directory is None and in_pod(settings):
+            name = f"{settings.leader_election_id or 'ansible-operator'}-webhook-cert"
+            self._secret = SecretCertificate(client, self._watches, self.certificate, name)
         self._server: Listener = webhooks(
             self._watches,
             Reviewer(self._specs, tasks),
@@ -65,7 +87,7 @@ class Admission:
             settings.webhook_port,
             metrics,
         )
-        self._warming_up: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
 
     @property
     def port(self) -> int:
@@ -74,13 +96,14 @@ class Admission:
     async def start(self) -> None:
         """Raises ListenError when the port is in use."""
         await self._server.start()
-        self._warming_up = asyncio.create_task(self._warm_up(), name="admission-warm-up")
+        self._tasks.append(asyncio.create_task(self._warm_up(), name="admission-warm-up"))
+        if self._secret is not None:
+            self._tasks.append(asyncio.create_task(self._secret.run(), name="webhook-certificate"))
 
     async def stop(self) -> None:
         await self._server.stop()
-        if self._warming_up is not None:
-            self._warming_up.cancel()
-            await asyncio.wait({self._warming_up})
+        for task in self._tasks:
+            await ended(task)
         await self._executor.close()
         await self._specs.close()
 
