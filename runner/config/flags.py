@@ -9,26 +9,20 @@ import argparse
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from runner import cgroup
 from runner.config.golang import parse_duration
-
-_CGROUP_QUOTA = Path("/sys/fs/cgroup/cpu.max")
-
 
 _TRUE = {"1", "t", "T", "TRUE", "true", "True"}
 _FALSE = {"0", "f", "F", "FALSE", "false", "False"}
 
 
-def available_processors(quota_file: Path = _CGROUP_QUOTA) -> int:
+def available_processors() -> int:
     """Processors this process may use: the affinity mask, cut to the container's CPU limit, at least 1."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    try:
-        quota, period = quota_file.read_text().split()
-        return max(1, min(allowed, round(int(quota) / int(period))))
-    except (OSError, ValueError):
-        return allowed
+    limit = cgroup.processors()
+    return allowed if limit is None else max(1, min(allowed, round(limit)))
 
 
 def boolean(text: str) -> bool:

@@ -12,6 +12,7 @@ from runner.config.admission import Admission, Conversion
 from runner.objects import GroupVersionKind
 
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+SCOPES = ("Namespaced", "Cluster")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,26 @@ class Finalizer:
 
 
 @dataclass(frozen=True, slots=True)
+class Definition:
+    """What `generate crds` is told beside the role's argument specs; the operator itself reads none of it.
+
+    `versions` are served beside the watch's own, each as the argument spec of its name says. `columns` maps the
+    headers of `kubectl get` to paths; `schema` maps paths to what is added to the schema of that field.
+    """
+
+    generate: bool = True
+    plural: str = ""
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    scope: str = SCOPES[0]
+    storage: bool = False
+    versions: tuple[str, ...] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
+    scale: Mapping[str, str] = field(default_factory=dict)
+    schema: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Watch:
     """One entry of watches.yaml. `reconcile_period` is in seconds; None leaves it to the flag, <0 means never.
 
@@ -122,6 +143,7 @@ class Watch:
     reconcile_on: Mapping[GroupVersionKind, str] = field(default_factory=dict)
     admission: Admission | None = None
     conversions: Mapping[str, Conversion] = field(default_factory=dict)
+    crd: Definition = field(default_factory=Definition)
 
     @property
     def has_webhooks(self) -> bool:
@@ -205,6 +227,13 @@ WATCH_FIELDS = (
         "auto, warm or cold",
         "the flag",
         "how runs are started, as by the flag: see warm.md",
+        ours=True,
+    ),
+    WatchField(
+        "crd",
+        "what argument specs cannot say of a CRD",
+        "",
+        "for `generate crds`: see how-to/make-a-crd-from-a-role.md",
         ours=True,
     ),
 )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.config.admission import admission, conversions
+from runner.config.definition import definition
 from runner.config.expressions import SOURCES, foreign_keys, syntax_error
 from runner.config.fields import Fields, Mistakes
 from runner.config.golang import substitute
@@ -173,6 +174,7 @@ class _Reader:
                 is_role=bool(content and content.is_role),
             ),
             conversions=conversions(fields.inner("versions"), gvk.version),
+            crd=definition(fields.inner("crd")),
         )
         self._check_kind(gvk, node, fields)
         fields.note_unknown(_FIELDS, _ELSEWHERE)

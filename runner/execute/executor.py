@@ -26,6 +26,7 @@ from runner.execute.child import Child
 from runner.execute.console import Console
 from runner.execute.fork.engine import ForkEngine
 from runner.execute.inputs import of_all_runs
+from runner.execute.memory import MemoryGuard, Place
 from runner.execute.prepare import Preparation, Prepared
 from runner.execute.run import Ending, Outcome, Run, Sink, conclude
 from runner.execute.rundir import RunDirectory, left_behind, locked
@@ -63,6 +64,7 @@ class Executor:
         environment: Mapping[str, str] | None = None,
         *,
         console: Console | None = None,
+        memory: MemoryGuard | None = None,
         engine: ForkEngine | None = None,
     ) -> None:
         self._root = runner_dir.absolute()
@@ -73,13 +75,14 @@ class Executor:
         self._shared = engine is not None
         self._children: WeakSet[Child] = WeakSet()
         self._until = math.inf
+        self._memory = memory or MemoryGuard()
 
     def beside(self, name: str) -> Executor:
         """Another one, with files of its own below this one's and the same zygotes; its runs are not shown.
 
         They are not bound to leadership. To be closed before this one.
         """
-        return Executor(self._root / name, self._environment, engine=self._engine)
+        return Executor(self._root / name, self._environment, memory=self._memory, engine=self._engine)
 
     async def warm_up(self) -> None:
         """Start what runs are forked from, so that the first run finds it. Raises RunError if that fails."""
@@ -173,18 +176,19 @@ class Executor:
         under_way: Started | None = None
         started = time.monotonic()
         try:
-            with closing(self._stream(run, sink, prepared)) as stream:
+            with closing(self._stream(run, sink, prepared)) as stream, closing(self._memory.place()) as place:
                 if not stop.is_set():
-                    begun = await _begin(self._start(run, prepared, lock), stop, run.deadline)
+                    begun = await _begin(self._start(run, prepared, lock, place), stop, run.deadline)
                     if isinstance(begun, Ending):
                         ending = begun
                     else:
                         under_way = begun
+                        place.process = under_way.child
                         self._children.add(under_way.child)
                         with suppress(OSError):  # for people; the run is under way
                             artifacts.started(prepared.artifacts, run, under_way.engine, under_way.why_cold)
                         left = run.deadline and max(0.0, run.deadline - (time.monotonic() - started))
-                        ending, code = await _follow(under_way.child, stream, stop, left)
+                        ending, code = await _follow(under_way.child, stream, stop, place.ended, left)
         finally:
             await asyncio.to_thread(self._preparation.finish, run, prepared, ending, code)
         result = conclude(
@@ -193,6 +197,7 @@ class Executor:
             return_code=code,
             rescued_tasks_fail=run.rescued_tasks_fail,
             deadline=run.deadline,
+            memory=place.ended.result() if ending is Ending.MEMORY else self._memory.killed(),
         )
         if any(failure.template for failure in result.failures):
             result = replace(result, failures=await asyncio.to_thread(with_lines, result.failures))
@@ -205,8 +210,9 @@ class Executor:
         except OSError as error:
             raise RunError(f"cannot write the output of the run of {run.key}: {error}") from error
 
-    async def _start(self, run: Run, prepared: Prepared, lock: int) -> Started:
-        """Fork it or spawn it, as is asked for and can be."""
+    async def _start(self, run: Run, prepared: Prepared, lock: int, place: Place) -> Started:
+        """Fork it or spawn it, as is asked for and can be, when there is memory for it."""
+        await self._memory.take(place)
         prepared.runner.status_callback("running")
         if run.engine is Engine.COLD:
             return await self._spawn(prepared, lock)
@@ -245,16 +251,19 @@ async def _begin(
     return ending if begun.cancelled() else begun.result()
 
 
-async def _follow(child: Child, stream: Stream, stop: asyncio.Event, deadline: float | None) -> tuple[Ending, int]:
+async def _follow(
+    child: Child, stream: Stream, stop: asyncio.Event, short: asyncio.Future[str], deadline: float | None
+) -> tuple[Ending, int]:
     """Read until the run ends or has to; how it ended, and its exit code. No process of it is left then."""
     reading = asyncio.create_task(stream.read(child.output, child.parts))
     ended = asyncio.create_task(child.wait())
     stopped = asyncio.create_task(stop.wait())
     try:
-        await asyncio.wait({ended, stopped}, timeout=deadline, return_when=asyncio.FIRST_COMPLETED)
+        ends: set[asyncio.Future[Any]] = {ended, stopped, short}
+        await asyncio.wait(ends, timeout=deadline, return_when=asyncio.FIRST_COMPLETED)
         ending = Ending.FINISHED
         if not ended.done():
-            ending = Ending.CANCELLED if stopped.done() else Ending.DEADLINE
+            ending = _why(stopped, short)
             child.end()
         code = await ended
         await asyncio.wait({reading}, timeout=_PATIENCE)
@@ -265,6 +274,13 @@ async def _follow(child: Child, stream: Stream, stop: asyncio.Event, deadline: f
         child.close()
         for task in (reading, ended, stopped):
             task.cancel()
+
+
+def _why(stopped: asyncio.Task[Any], short: asyncio.Future[str]) -> Ending:
+    """Why a run has to end that would go on."""
+    if stopped.done():
+        return Ending.CANCELLED
+    return Ending.MEMORY if short.done() else Ending.DEADLINE
 
 
 async def _outlast(task: asyncio.Task[Outcome], stop: asyncio.Event) -> Outcome:

@@ -28,7 +28,7 @@ from runner.execute.console import Console
 from runner.execute.run import Ending, Run
 from runner.execute.rundir import DISCOVERY, RunDirectory
 
-_STATUS = {Ending.CANCELLED: "canceled", Ending.DEADLINE: "timeout"}
+_STATUS = {Ending.CANCELLED: "canceled", Ending.DEADLINE: "timeout", Ending.MEMORY: "failed"}
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _log = structlog.get_logger(__name__)
 

@@ -76,6 +76,7 @@ class Ending(StrEnum):
     FINISHED = "finished"
     DEADLINE = "deadline"
     CANCELLED = "cancelled"
+    MEMORY = "memory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,15 +212,16 @@ def conclude(
     return_code: int,
     rescued_tasks_fail: bool = False,
     deadline: float | None = None,
+    memory: str = "",
 ) -> Outcome:
-    """The outcome of a run that is over; its deadline, in seconds, is told where it ended the run."""
+    """Of a run that is over; `deadline`, in seconds, and the container's `memory` are told where they ended it."""
     recap = _mapping((state.recap or {}).get("event_data"))
     counted = state.failures
     if state.recap is not None:
         counted = _final(counted, recap, rescued_tasks_fail=rescued_tasks_fail)
     note = (f"ended by its deadline of {deadline:g} seconds",) if ending is Ending.DEADLINE and deadline else ()
     tail = _COLOUR.sub("", "\n".join((*state.tail, *note)[-_TAIL_LINES:]))
-    last_words = _last_words(state, ending, return_code, deadline) if state.recap is None else ()
+    last_words = _last_words(state, ending, return_code, deadline, memory) if state.recap is None else ()
     return Outcome(
         ending=ending,
         return_code=return_code,
@@ -234,23 +236,28 @@ def conclude(
     )
 
 
-def _last_words(state: State, ending: Ending, return_code: int, deadline: float | None) -> tuple[Failure, ...]:
+def _last_words(
+    state: State, ending: Ending, code: int, deadline: float | None, memory: str
+) -> tuple[Failure, ...]:
     """Why there is no recap, as far as anything tells."""
+    place = ""
     if ending is Ending.DEADLINE:
         limit = f"{deadline:g} s (--run-deadline)" if deadline else "its deadline"
-        return (ended(f"The run was ended because it took longer than {limit}", state.task),)
-    if ending is Ending.CANCELLED or state.failures:
+        why = f"The run was ended because it took longer than {limit}"
+    elif ending is Ending.MEMORY:
+        why = f"The run was ended because the container was running out of memory: {memory}"
+    elif ending is Ending.CANCELLED or state.failures:
         return ()
-    if cause.killed(return_code):
-        why = f"Ansible was killed (exit code {return_code}), likely for want of memory"
-        return (ended(why, state.task),)
-    if state.error:
+    elif cause.killed(code):
+        told = f": the container's {memory}" if memory else ""
+        why = f"Ansible was killed (exit code {code}), likely for want of memory{told}"
+    elif state.error:
         found = cause.of_output(_COLOUR.sub("", state.error))
-        place = ":".join(filter(None, (found.file, found.line)))
-        return (ended(found.text, state.task, place=place),)
-    last = next((line for line in reversed(state.tail) if line.strip()), "")
-    why = f"Ansible ended without a recap, exit code {return_code}" + (f": {last}" if last else "")
-    return (ended(why, state.task),)
+        why, place = found.text, ":".join(filter(None, (found.file, found.line)))
+    else:
+        last = next((line for line in reversed(state.tail) if line.strip()), "")
+        why = f"Ansible ended without a recap, exit code {code}" + (f": {last}" if last else "")
+    return (ended(why, state.task, place=place),)
 
 
 def _final(

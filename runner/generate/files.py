@@ -6,6 +6,9 @@ import difflib
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from runner.errors import SettingsError
 
@@ -50,3 +53,18 @@ def _read(path: Path) -> str:
         return ""
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path} cannot be read: {error}") from error
+
+
+def yaml_text(document: Any) -> str:  # noqa: ANN401  (JSON)
+    """JSON as YAML, in the order it is in, with its lists indented and its long texts broken."""
+    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=110, allow_unicode=True)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Indents lists, as ansible-lint wants them, and writes out what is there twice."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002
+        super().increase_indent(flow, indentless=False)
+
+    def ignore_aliases(self, _data: object) -> bool:
+        return True

@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from runner.config.admission import FailurePolicy
-from runner.config.watches import OPERATORS, WATCH_FIELDS, Engine, WatchField
+from runner.config.watches import OPERATORS, SCOPES, WATCH_FIELDS, Engine, WatchField
 
 FILE = "watches.schema.json"
 
@@ -132,6 +132,42 @@ _TYPES: dict[str, dict[str, Any]] = {
             "properties": {"to": _EXPRESSIONS, "from": _EXPRESSIONS},
             "additionalProperties": False,
         },
+    },
+    "what argument specs cannot say of a CRD": {
+        "type": "object",
+        "properties": {
+            "generate": {"type": "boolean", "description": "false: this CRD is somebody else's."},
+            "plural": _NAME,
+            "shortNames": {"type": "array", "items": _NAME},
+            "categories": {"type": "array", "items": _NAME},
+            "scope": {"enum": list(SCOPES)},
+            "storage": {"type": "boolean", "description": "This of several versions is stored."},
+            "versions": {
+                "type": "array",
+                "items": _NAME,
+                "description": "Served as well, each as the argument spec of its name says.",
+            },
+            "columns": {
+                "type": "object",
+                "additionalProperties": _NAME,
+                "description": "Columns of `kubectl get`: a header, and a path such as spec.size.",
+            },
+            "scale": {
+                "type": "object",
+                "properties": {
+                    name: {"type": "string", "pattern": r"^\."}
+                    for name in ("specReplicasPath", "statusReplicasPath", "labelSelectorPath")
+                },
+                "required": ["specReplicasPath", "statusReplicasPath"],
+                "additionalProperties": False,
+            },
+            "schema": {
+                "type": "object",
+                "additionalProperties": {"type": "object"},
+                "description": "Added to the schema of a field, by its path: `spec.size: {minimum: 0}`.",
+            },
+        },
+        "additionalProperties": False,
     },
     "{name, playbook, role, vars}": {
         "type": "object",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
-from pathlib import Path
 
 import pytest
 
@@ -145,15 +144,6 @@ def test_the_total_is_never_below_what_one_kind_may() -> None:
     found = settings("--max-concurrent-reconciles=1", WORKER_MEMCACHED_CACHE_MY_EXAMPLE_COM="9")
     kind = GroupVersionKind("cache.my.example.com", "v1", "Memcached")
     assert found.total_workers([kind]) == 9
-
-
-@pytest.mark.parametrize(
-    ("quota", "processors"), [("100000 100000", 1), ("max 100000", None), ("50000 100000", 1)]
-)
-def test_processors_are_those_the_container_may_use(tmp_path: Path, quota: str, processors: int | None) -> None:
-    (tmp_path / "cpu.max").write_text(quota)
-    everything = available_processors(tmp_path / "absent")
-    assert available_processors(tmp_path / "cpu.max") == (processors or everything)
 
 
 def test_leader_election_is_off_and_has_the_go_operators_times() -> None:

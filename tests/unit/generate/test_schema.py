@@ -62,6 +62,18 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "map of {to, from}": st.sampled_from(
         [{}, {"v1alpha1": {"to": {"size": "spec.replicas"}, "from": {"replicas": "spec.size"}}}, {"v2": {}}]
     ),
+    "what argument specs cannot say of a CRD": st.fixed_dictionaries(
+        {},
+        optional={
+            "generate": st.booleans(),
+            "plural": st.just("kinds"),
+            "shortNames": st.just(["k"]),
+            "scope": st.sampled_from(["Namespaced", "Cluster"]),
+            "columns": st.just({"Size": "spec.size"}),
+            "scale": st.just({"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}),
+            "schema": st.just({"spec.size": {"minimum": 0}}),
+        },
+    ),
     "{name, playbook, role, vars}": st.just({"name": "example.com/finalizer", "vars": {"state": "absent"}}),
 }
 GOOD = st.fixed_dictionaries(

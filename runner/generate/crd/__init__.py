@@ -1,0 +1,1 @@
+"""CRDs made of what roles and playbooks say of their variables."""

@@ -1,0 +1,154 @@
+"""Which run waits for memory, which ends for want of it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass
+
+import pytest
+
+from runner.cgroup import Memory
+from runner.execute.memory import LEAST_RESERVE, RUN, MemoryGuard, Place, fits, short, size_of
+
+MEBI = 1 << 20
+LIMIT = 1000 * MEBI
+RESERVE = 50 * MEBI
+
+
+def memory(left: int, limit: int = LIMIT, kills: int = 0) -> Memory:
+    return Memory(limit=limit, used=limit - left, peak=limit - left, kills=kills)
+
+
+@dataclass
+class Process:
+    pid: int
+
+
+@pytest.fixture
+def large() -> Iterator[Process]:
+    """A process with 64 MiB of its own."""
+    script = "x = bytearray(64 << 20); x[::4096] = b'1' * len(x[::4096]); print(flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield Process(process.pid)
+        process.kill()
+
+
+@pytest.mark.parametrize(("left", "fitting"), [(RUN, True), (RUN - 1, False)])
+def test_a_run_fits_above_the_reserve(left: int, *, fitting: bool) -> None:
+    assert fits(memory(RESERVE + left), runs=1, at_rest=100 * MEBI) is fitting
+
+
+@pytest.mark.parametrize(("runs", "fitting"), [(3, True), (4, False)])
+def test_runs_that_have_just_begun_count_as_what_they_will_take(runs: int, *, fitting: bool) -> None:
+    at_rest = LIMIT - RESERVE - 4 * RUN
+    assert fits(memory(LIMIT - at_rest), runs=runs, at_rest=at_rest) is fitting
+
+
+@pytest.mark.parametrize(("left", "ends"), [(RESERVE, False), (RESERVE - 1, True)])
+def test_memory_is_short_when_the_reserve_is_touched(left: int, *, ends: bool) -> None:
+    assert short(memory(left)) is ends
+
+
+def test_the_reserve_of_a_small_container_is_not_smaller() -> None:
+    assert short(memory(LEAST_RESERVE - 1, limit=100 * MEBI))
+
+
+def test_the_size_of_a_run_is_what_its_processes_have_alone(large: Process) -> None:
+    assert 64 * MEBI < size_of(large.pid) < 96 * MEBI
+
+
+@pytest.mark.parametrize("pid", [0, 2**22 + 1])
+def test_a_run_without_a_process_has_no_size(pid: int) -> None:
+    assert size_of(pid) == 0
+
+
+@asynccontextmanager
+async def run(guard: MemoryGuard, pid: int = 0) -> AsyncIterator[Place]:
+    """A run under way."""
+    with closing(guard.place()) as place:
+        await asyncio.wait_for(guard.take(place), 30)
+        place.process = Process(pid)
+        yield place
+
+
+async def test_the_largest_run_is_ended_and_told_why(large: Process) -> None:
+    left = LIMIT
+    guard = MemoryGuard(lambda: memory(left))
+    with subprocess.Popen(["/bin/sleep", "60"]) as sleep:
+        async with run(guard, sleep.pid) as small, run(guard, large.pid) as place:
+            left = 0
+            why = await asyncio.wait_for(place.ended, 30)
+        sleep.kill()
+    assert why.startswith("limit 1000Mi, used 1000Mi, at most 1000Mi, of which this run 6")
+    assert not small.ended.done()
+
+
+async def test_a_second_run_is_not_ended_before_the_first_is_gone() -> None:
+    left, looks, looked_again = LIMIT, 0, asyncio.Event()
+
+    def read() -> Memory:
+        nonlocal looks
+        if first.ended.done() or second.ended.done():
+            looks += 1
+        if looks == 3:
+            looked_again.set()
+        return memory(left)
+
+    guard = MemoryGuard(lambda: memory(left))
+    async with run(guard, os.getpid()) as first, run(guard, os.getpid()) as second:
+        guard._read = read
+        left = 0
+        await asyncio.wait_for(looked_again.wait(), 30)
+        assert first.ended.done() is not second.ended.done()
+
+
+async def test_the_only_run_waits_for_nothing() -> None:
+    async with run(MemoryGuard(lambda: memory(0))):
+        pass
+
+
+async def test_a_run_waits_until_there_is_room() -> None:
+    left = RESERVE
+    guard = MemoryGuard(lambda: memory(left))
+    async with run(guard):
+        waiting = asyncio.create_task(guard.take(guard.place()))
+        done, _ = await asyncio.wait({waiting}, timeout=0.3)
+        assert not done
+        left = LIMIT
+        await asyncio.wait_for(waiting, 30)
+
+
+async def test_a_run_waits_until_no_other_is_under_way() -> None:
+    guard = MemoryGuard(lambda: memory(RESERVE))
+    async with run(guard):
+        waiting = asyncio.create_task(guard.take(guard.place()))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+    await asyncio.wait_for(waiting, 30)
+
+
+async def test_without_a_limit_nothing_waits_and_nothing_is_read_again() -> None:
+    looks = 0
+
+    def read() -> None:
+        nonlocal looks
+        looks += 1
+
+    guard = MemoryGuard(read)
+    async with run(guard), run(guard):
+        pass
+    assert (looks, guard.killed()) == (1, "")
+
+
+@pytest.mark.parametrize(("kills", "told"), [(0, ""), (1, "limit 1000Mi, used 1000Mi, at most 1000Mi")])
+def test_the_kernel_says_whether_it_has_killed(kills: int, told: str) -> None:
+    assert MemoryGuard(lambda: memory(0, kills=kills)).killed() == told
