@@ -18,11 +18,12 @@ import pytest
 from runner.config.admission import Admission, Conversion, FailurePolicy
 from runner.config.watches import Content, Watch
 from runner.config.webhooks import path
-from runner.errors import RunError
+from runner.errors import NotFoundError, RunError
 from runner.execute.specs import Specs
 from runner.metrics import Metrics
-from runner.objects import GroupVersionKind
+from runner.objects import Body, GroupVersionKind, ObjectKey
 from runner.serve.admission import reviewer, server
+from runner.serve.admission.review import Review
 from runner.serve.admission.reviewer import Reviewer
 from runner.serve.admission.server import webhooks
 from runner.serve.admission.tasks import BUSY, BusyError, Performed
@@ -45,8 +46,10 @@ class Scripted:
     def __init__(self) -> None:
         self.comes: Performed | Exception = Performed()
         self.takes = 0.0
+        self.asked: Review | None = None
 
-    async def perform(self, *_: object) -> Performed:
+    async def perform(self, _watch: Watch, _tasks: str, review: Review, _until: float) -> Performed:
+        self.asked = review
         await asyncio.sleep(self.takes)
         if isinstance(self.comes, Exception):
             raise self.comes
@@ -108,12 +111,17 @@ async def serve(tmp_path: Path) -> AsyncIterator[Serve]:
     file.write_text(SPECS)
     specs, stack = Specs(tmp_path / "place", {}), []
 
+    async def live(key: ObjectKey) -> Body:
+        if key.name != OBJECT["metadata"]["name"]:
+            raise NotFoundError(404, "NotFound", "there is none")
+        return OBJECT
+
     async def start(**fields: Any) -> Asking:
         admission = Admission(**({"specs": file} | fields))
         content, other = Content(tmp_path / "role", is_role=True), {"v2": Conversion({"n": "spec.size"})}
         watch = Watch(GVK, content, admission=admission, mark_unsafe=True, conversions=other)
         tasks, metrics, certificate = Scripted(), Metrics(), ServingCertificate("webhooks")
-        listener = webhooks([watch], Reviewer(specs, tasks), certificate, 0, metrics)  # type: ignore[arg-type]
+        listener = webhooks([watch], Reviewer(specs, tasks, live), certificate, 0, metrics)  # type: ignore[arg-type]
         await listener.start()
         session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
         asking = Asking(session, listener, certificate, metrics, tasks)
@@ -146,6 +154,22 @@ async def test_a_custom_resource_that_is_being_deleted_is_let_through(serve: Ser
         "spec": {"size": "x"},
     }
     assert (await (await serve()).review(body, operation="UPDATE"))["allowed"]
+
+
+SCALE = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}, "spec": {"replicas": 0}}
+
+
+@pytest.mark.parametrize(("name", "reviewed"), [("a", True), ("gone", False)])
+async def test_who_scales_is_reviewed_as_if_the_object_was_changed(
+    serve: Serve, name: str, reviewed: bool
+) -> None:
+    asking = await serve(tasks="admit.yml")
+    asking.tasks.comes = Performed(("too few",))
+    found = await asking.review(SCALE, operation="UPDATE", subResource="scale", name=name)
+    assert found["allowed"] is not reviewed
+    if reviewed:
+        assert asking.tasks.asked is not None
+        assert (asking.tasks.asked.body["spec"], asking.tasks.asked.old) == ({"size": 1, "replicas": 0}, OBJECT)
 
 
 async def test_an_object_of_another_kind_or_version_is_refused(serve: Serve) -> None:

@@ -24,6 +24,8 @@ from tests.fixtures.operators import GROUP, Operate, Project, Things, definition
 
 pytestmark = pytest.mark.cluster
 
+ROOT = Path(__file__).parents[2]
+
 SPECS = """
 argument_specs:
   main:
@@ -283,3 +285,57 @@ def _created(observer: Observer, body: dict[str, Any]) -> bool:
 
 def spec_in(observer: Observer, api_version: str) -> dict[str, Any]:
     return dict((observer.get(api_version, "Convertible", "a") or {})["spec"])
+
+
+SAMPLES = "sample.example.com/v1alpha1"
+PROTECTED = "sample.example.com/protected-replicas"
+
+
+@pytest.fixture
+def sample_operator(
+    webhooks: Webhooks, control_plane: ControlPlane, observer: Observer, tmp_path: Path
+) -> Iterator[OperatorProcess]:
+    """The sample operator, which the API server asks."""
+    observer.apply(ROOT / "crds")
+    watches, _ = load_watches(ROOT / "watches.yaml", ROOT, {})
+    for watch in watches:
+        wait_for("it to be served", partial(observer.serves, SAMPLES, watch.gvk.kind), seconds=30)
+    environment = {"WATCH_NAMESPACE": observer.namespace, "ANSIBLE_GATHERING": "explicit"}
+    work = tmp_path / "samples"
+    with OperatorProcess(
+        ROOT, control_plane.kubeconfig, work, *webhooks.flags(), environment=environment
+    ) as operator:
+        webhooks.register(operator, watches)
+        yield operator
+
+
+@pytest.mark.usefixtures("sample_operator")
+def test_the_sample_operator_refuses_to_scale_below_what_is_protected_and_fills_in_a_port(
+    observer: Observer,
+) -> None:
+    def helloapp() -> Any:
+        body = {
+            "apiVersion": SAMPLES,
+            "kind": "HelloApp",
+            "metadata": {"name": "a"},
+            "spec": {"image": "nginx:1.29"},
+        }
+        spec = observer.create(body)["spec"]
+        if "port" not in spec:
+            observer.delete(SAMPLES, "HelloApp", "a")
+        return spec.get("port")
+
+    assert wait_for("the webhook to be heeded", helloapp, seconds=20) == 80
+    metadata = {"name": "a", "annotations": {PROTECTED: "2"}}
+    observer.create({"apiVersion": SAMPLES, "kind": "PodSet", "metadata": metadata, "spec": {"replicas": 3}})
+    observer.scale(SAMPLES, "PodSet", "a", 2)
+    with pytest.raises(ApiException) as scaled:
+        observer.scale(SAMPLES, "PodSet", "a", 1)
+    with pytest.raises(ApiException) as patched:
+        observer.patch(SAMPLES, "PodSet", "a", {"spec": {"replicas": 0}})
+    for caught, replicas in ((scaled, 1), (patched, 0)):
+        assert f"spec.replicas {replicas} is less than 2, which the annotation {PROTECTED} protects" in str(
+            caught.value.body
+        )
+    observer.patch(SAMPLES, "PodSet", "a", {"metadata": {"annotations": {PROTECTED: None}}})
+    observer.scale(SAMPLES, "PodSet", "a", 0)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from bench.observer import Observer
+from bench.observer import Observer, wait_for
 from runner.config.admission import Admission, Conversion
 from runner.config.settings import ClusterSettings
 from runner.config.watches import Content, Watch
@@ -27,13 +28,14 @@ from tests.fixtures.operators import GROUP, definition
 pytestmark = pytest.mark.cluster
 
 WATCH = Watch(
-    GroupVersionKind.of(GROUP, "Thing"),
+    GroupVersionKind.of(GROUP, "Certified"),
     Content(Path("/roles/thing"), is_role=True),
     admission=Admission(tasks="admit.yml"),
     conversions={"v1alpha1": Conversion()},
 )
+NAME = "certifieds.test.example.com"
 KIND, CRD = "ValidatingWebhookConfiguration", "CustomResourceDefinition"
-PLURALS = {WATCH.gvk: "things"}
+PLURALS = {WATCH.gvk: "certifieds"}
 
 
 class Replicas:
@@ -55,16 +57,15 @@ def registered(observer: Observer) -> Iterator[Observer]:
     endpoint = Endpoint(service="webhook-service", namespace=observer.namespace)
     (body,) = configurations([WATCH], PLURALS, endpoint, name=observer.namespace, namespaces=["nowhere"])
     observer.apply(body)
-    crd = definition("Thing")
+    crd = definition("Certified")
     (version,) = crd["spec"]["versions"]
     crd["spec"]["versions"].append({**version, "name": "v1alpha1", "storage": False})
     crd["spec"]["conversion"] = conversion(WATCH, endpoint)
     observer.apply(crd)
+    wait_for("it to be served", partial(observer.serves, GROUP, "Certified"), seconds=30)
     yield observer
     observer.delete("admissionregistration.k8s.io/v1", KIND, observer.namespace)
-    observer.apply(
-        {**definition("Thing"), "spec": {**definition("Thing")["spec"], "conversion": {"strategy": "None"}}}
-    )
+    observer.delete("apiextensions.k8s.io/v1", CRD, NAME)
 
 
 @pytest.fixture
@@ -80,7 +81,7 @@ async def replicas(control_plane: ControlPlane, namespace: str, tmp_path: Path) 
 
 def bundles(observer: Observer) -> list[bytes]:
     found: Any = observer.get("admissionregistration.k8s.io/v1", KIND, observer.namespace)
-    crd: Any = observer.get("apiextensions.k8s.io/v1", CRD, "things.test.example.com")
+    crd: Any = observer.get("apiextensions.k8s.io/v1", CRD, NAME)
     configs = [found["webhooks"][0]["clientConfig"], crd["spec"]["conversion"]["webhook"]["clientConfig"]]
     return [base64.b64decode(config["caBundle"]) for config in configs]
 
@@ -111,4 +112,3 @@ async def test_a_rotation_is_announced_before_it_is_shown(registered: Observer, 
     await replicas.look()
     shown: Any = registered.get("v1", "Secret", "cert")
     assert shown["data"]["tls.crt"] == announced["data"]["next.crt"]
-    assert "next.crt" not in shown["data"]

@@ -16,6 +16,7 @@ from runner.errors import RunError
 from runner.execute.executor import Executor
 from runner.execute.specs import Specs
 from runner.kube.client import Client
+from runner.kube.discovery import Discovery, ObjectsApi
 from runner.metrics import Metrics
 from runner.serve.admission.reviewer import Reviewer
 from runner.serve.admission.secret import SecretCertificate
@@ -82,7 +83,7 @@ class Admission:
             self._secret = SecretCertificate(client, self._watches, self.certificate, name)
         self._server: Listener = webhooks(
             self._watches,
-            Reviewer(self._specs, tasks),
+            Reviewer(self._specs, tasks, ObjectsApi(client, Discovery(client)).get),
             self.certificate,
             settings.webhook_port,
             metrics,

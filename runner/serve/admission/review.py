@@ -22,7 +22,10 @@ LONGEST_UID = 128
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """One request to create or change `body`; `user` and `old` as the API server has them."""
+    """One request to create or change `body`; `user` and `old` as the API server has them.
+
+    `scales`: it is made through the scale subresource, and `body` is a Scale of the object called `name`.
+    """
 
     uid: str
     operation: str
@@ -32,6 +35,8 @@ class Review:
     old: Body | None
     user: Body
     dry_run: bool
+    name: str = ""
+    scales: bool = False
 
     @property
     def being_deleted(self) -> bool:
@@ -97,6 +102,8 @@ def parse(raw: bytes) -> Review:
         old=old,
         user=_mapping(request.get("userInfo")),
         dry_run=request.get("dryRun") is True,
+        name=_text(request.get("name")),
+        scales=request.get("subResource") == "scale",
     )
 
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import functools
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
 
 import structlog
 
 from runner.config.admission import FailurePolicy
 from runner.config.watches import Watch
-from runner.errors import RunError
+from runner.errors import KubeError, NotFoundError, RunError
 from runner.execute.specs import Specs, told
 from runner.execute.variables import spec_vars
+from runner.objects import Body, GroupVersionKind, ObjectKey
 from runner.serve.admission.defaults import patch_for
 from runner.serve.admission.review import Review, Verdict
 from runner.serve.admission.tasks import BusyError, Tasks
@@ -26,15 +31,21 @@ SHOWN = 20
 """Mistakes in one answer."""
 Decide = Callable[[Watch, Review, float], Awaitable[Verdict]]
 """`float` is the loop's time until which there has to be a verdict."""
+Read = Callable[[ObjectKey], Awaitable[Body]]
+SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
+REPLICAS = ".spec.replicas"
+"""What is scaled, where the watch does not say."""
 TOO_DEEP = "is nested too deeply: Ansible could not read it; make it flatter"
 
 
 class Reviewer:
     """Comes to a verdict, or says what the failure policy says."""
 
-    def __init__(self, specs: Specs, tasks: Tasks) -> None:
+    def __init__(self, specs: Specs, tasks: Tasks, read: Read) -> None:
+        """`read` gives an object live."""
         self._specs = specs
         self._tasks = tasks
+        self._read = read
 
     async def validate(self, watch: Watch, review: Review) -> Verdict:
         """Whether the custom resource may be stored as it is."""
@@ -50,13 +61,27 @@ class Reviewer:
             return verdict
         try:
             async with asyncio.timeout(TIME):
-                return await decide(watch, review, asyncio.get_running_loop().time() + TIME - ENDING)
+                until = asyncio.get_running_loop().time() + TIME - ENDING
+                whole = await self._whole(watch, review) if review.scales else review
+                return await decide(watch, whole, until)
+        except NotFoundError:
+            return Verdict()  # what is to be scaled: the API server says so
         except TimeoutError:
             return _undecided(watch, review, f"there was no verdict within {TIME:g} s")
         except BusyError as error:
             return Verdict("busy", str(error))
-        except RunError as error:
+        except (RunError, KubeError) as error:
             return _undecided(watch, review, str(error))
+
+    async def _whole(self, watch: Watch, review: Review) -> Review:
+        """The object as it will be once it is scaled."""
+        live = await self._read(ObjectKey(watch.gvk, review.namespace, review.name))
+        path = str(watch.crd.scale.get("specReplicasPath") or REPLICAS)
+        body: Any = copy.deepcopy(live)
+        *inner, last = path.lstrip(".").split(".")
+        place = functools.reduce(lambda found, name: found.setdefault(name, {}), inner, body)
+        place[last] = (review.body.get("spec") or {}).get("replicas", 0)  # Go leaves out a zero
+        return replace(review, gvk=watch.gvk, body=body, old=live, scales=False)
 
     async def _validated(self, watch: Watch, review: Review, until: float) -> Verdict:
         admission = watch.admission
@@ -91,7 +116,7 @@ def _at_once(watch: Watch, review: Review) -> Verdict | None:
     """The verdict, where nobody has to be asked."""
     if review.being_deleted:
         return Verdict()  # its finalizer has to be removable, whatever is wrong with it
-    if review.gvk != watch.gvk:
+    if review.gvk != (SCALE if review.scales else watch.gvk):
         return Verdict("denied", f"{review.gvk} is not reviewed here, but {watch.gvk}")
     return Verdict("denied", f"the object {TOO_DEEP}") if review.too_deep else None
 
