@@ -194,10 +194,10 @@ RUN_FLAGS = (
     ),
     Flag(
         "webhooks",
-        _choice("auto", "on", "off"),
+        _choice("auto", "on", "off", "dev"),
         "auto",
-        "review and convert custom resources, where a watch has admission or versions: on, off, or auto, which is"
-        " on in a pod",
+        "review and convert custom resources where a watch has admission or versions: on, off, auto (on in a pod),"
+        " or dev: the API server is told of a URL of this machine, as long as the operator runs",
         ours=True,
     ),
     Flag("webhook-port", int, 9443, "where webhooks are served; 0: a free port", ours=True),

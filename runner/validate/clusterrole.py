@@ -15,6 +15,7 @@ from runner.config.watchesfile import read_watches
 from runner.errors import WatchesError
 from runner.validate.content.places import IMAGE_HOME
 from runner.validate.documents import Document, of_kind, project_directory, read_manifests, shown
+from runner.validate.manifests import webhooks
 from runner.validate.manifests.touches import EVENTS, Touch, of_content, of_watch, resource_of
 
 HEADER = "# Made by `ansible-operator rbac`; rules it cannot know belong in a role of their own.\n---\n"
@@ -56,7 +57,7 @@ def cluster_role(project: Path, name: str, environment: Mapping[str, str]) -> tu
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
         "metadata": {"name": name},
-        "rules": rules([EVENTS, *own, *touches], crds),
+        "rules": rules([EVENTS, *own, *touches], crds) + webhooks.rules_of(manifests),
     }, unknown
 
 

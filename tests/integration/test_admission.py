@@ -19,6 +19,7 @@ from runner.config.watches import Watch
 from runner.config.watchesfile import load_watches
 from runner.config.webhooks import Endpoint, configurations, conversion
 from runner.dev.controlplane import ControlPlane
+from runner.serve.admission.registration import NAME as DEV
 from runner.serve.certificates import LOCAL, Pair, issued
 from tests.fixtures.operators import GROUP, Operate, Project, Things, definition
 
@@ -339,3 +340,17 @@ def test_the_sample_operator_refuses_to_scale_below_what_is_protected_and_fills_
         )
     observer.patch(SAMPLES, "PodSet", "a", {"metadata": {"annotations": {PROTECTED: None}}})
     observer.scale(SAMPLES, "PodSet", "a", 0)
+
+
+def test_for_development_the_operator_registers_itself_and_withdraws(
+    project: Project, operate: Operate, things: Things, observer: Observer
+) -> None:
+    written(project, "thing", meta__argument_specs=SPECS)
+    project.watch("thing", admission={"validate": True})
+    operator = operate("--webhooks=dev", "--webhook-port=0")
+
+    assert "spec.size: must be a whole number" in refusal(things, "a", {"size": "many"})
+    operator.stop()
+
+    things.create("a", {"size": "many"})
+    assert observer.get("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", DEV) is None

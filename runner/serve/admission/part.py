@@ -12,12 +12,14 @@ import structlog
 from runner.config.flags import available_processors
 from runner.config.settings import Settings
 from runner.config.watches import Watch
+from runner.config.webhooks import Endpoint
 from runner.errors import RunError
 from runner.execute.executor import Executor
 from runner.execute.specs import Specs
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery, ObjectsApi
 from runner.metrics import Metrics
+from runner.serve.admission.registration import Registration
 from runner.serve.admission.reviewer import Reviewer
 from runner.serve.admission.secret import SecretCertificate
 from runner.serve.admission.server import webhooks
@@ -36,7 +38,7 @@ FILES = ".admission"
 def wanted(settings: Settings, watches: Iterable[Watch]) -> bool:
     """Whether reviews are to be served: by default where a watch asks for it and the API server could reach us."""
     asked = any(watch.has_webhooks for watch in watches)
-    return asked and (settings.webhooks == "on" or (settings.webhooks == "auto" and in_pod(settings)))
+    return asked and (settings.webhooks in ("on", "dev") or (settings.webhooks == "auto" and in_pod(settings)))
 
 
 def in_pod(settings: Settings) -> bool:
@@ -75,12 +77,15 @@ class Admission:
         self._specs = Specs(executor.root / FILES, settings.environment)
         at_once = max(2, available_processors())
         tasks = Tasks(self._executor, proxy.grant, at_once=at_once, ansible_args=settings.ansible_args)
-        directory = _directory(settings)
+        directory = None if settings.webhooks == "dev" else _directory(settings)
         self.certificate = ServingCertificate("webhooks", directory)
         self._secret: SecretCertificate | None = None
-        if directory is None and in_pod(settings):
+        if directory is None and in_pod(settings) and settings.webhooks != "dev":
             name = f"{settings.leader_election_id or 'ansible-operator'}-webhook-cert"
             self._secret = SecretCertificate(client, self._watches, self.certificate, name)
+        self._registration: Registration | None = None
+        if settings.webhooks == "dev":
+            self._registration = Registration(client, self._watches, settings.namespaces)
         self._server: Listener = webhooks(
             self._watches,
             Reviewer(self._specs, tasks, ObjectsApi(client, Discovery(client)).get),
@@ -100,11 +105,16 @@ class Admission:
         self._tasks.append(asyncio.create_task(self._warm_up(), name="admission-warm-up"))
         if self._secret is not None:
             self._tasks.append(asyncio.create_task(self._secret.run(), name="webhook-certificate"))
+        if self._registration is not None:
+            here = Endpoint(url=f"https://127.0.0.1:{self.port}", authority=self.certificate.authority)
+            self._tasks.append(asyncio.create_task(self._registration.run(here), name="webhook-registration"))
 
     async def stop(self) -> None:
-        await self._server.stop()
         for task in self._tasks:
             await ended(task)
+        if self._registration is not None:
+            await self._registration.withdraw()
+        await self._server.stop()
         await self._executor.close()
         await self._specs.close()
 

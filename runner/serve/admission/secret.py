@@ -35,6 +35,7 @@ LOOK_EVERY = 30.0
 AGAIN_AFTER = 2.0
 """Seconds after something failed, twice as many each time up to LOOK_EVERY."""
 CONFIGURATIONS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
+HINT = "allow it (docs/how-to/admission.md), mount a certificate (--webhook-cert-path), or set --webhooks=off"
 _GROUP = "/apis/admissionregistration.k8s.io/v1"
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _JSON_PATCH = "application/json-patch+json"
@@ -75,9 +76,7 @@ class SecretCertificate:
             except (KubeError, ssl.SSLError) as error:
                 if str(error) != said:
                     said = str(error)
-                    log.warning(
-                        "the webhooks' certificate cannot be kept in its Secret", why=said, secret=self._name
-                    )
+                    log.warning("The webhooks' certificate is not kept in its Secret", why=said, hint=HINT)
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LOOK_EVERY)
             else:
