@@ -38,6 +38,7 @@ NAVIGATION = {
         "how-to/complete-watches-in-an-editor",
         "how-to/react-to-other-objects",
         "how-to/secrets",
+        "how-to/admission",
         "how-to/preview-a-change",
         "how-to/debug-a-failing-run",
         "how-to/read-the-log",
