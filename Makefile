@@ -81,6 +81,10 @@ bench: $(READY)  ## What a reconcile costs, cold, warm and by OPERATOR=command; 
 	$(BIN)/python -m bench.plot build/bench.json > build/bench.svg
 	$(BIN)/python -m bench.bench --resources $(RESOURCES) --idle $(IDLE) $(if $(OPERATOR),--operator '$(OPERATOR)')
 
+.PHONY: bench-react
+bench-react: $(READY)  ## What reactions cost, and how soon they come; BASE=command compares a project without them
+	$(BIN)/python -m bench.react $(if $(BASE),--base '$(BASE)')
+
 .PHONY: crossed
 crossed: $(READY)  ## Which modules one warm reconcile crosses, in all processes
 	$(BIN)/python -m bench.crossed

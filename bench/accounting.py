@@ -1,8 +1,9 @@
-"""What a process and all below it take: CPU time and memory."""
+"""What a process and all below it take: CPU time and memory; and whether something is in that memory."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -45,6 +46,30 @@ def memory_alone(pid: int) -> int:
             if line.startswith("Pss:"):
                 return int(line.split()[1]) * 1024
     return 0
+
+
+def resident(pid: int) -> int:
+    """What of one process is in memory, in bytes, shared pages and all."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def holding(root: int, texts: Iterable[bytes]) -> list[tuple[int, bytes]]:
+    """Which process, the root or one below, has which of these texts in its memory, be it freed already."""
+    wanted = tuple(texts)
+    found = {(pid, text) for pid in tree(root) for part in _memory(pid) for text in wanted if text in part}
+    return sorted(found)
+
+
+def _memory(pid: int) -> Iterator[bytes]:
+    """What a process can write to. Of one that is gone, or not ours, nothing."""
+    with suppress(OSError), Path(f"/proc/{pid}/mem").open("rb", buffering=0) as memory:
+        for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
+            span, permissions, *_ = line.split()
+            if permissions.startswith("rw"):
+                start, end = (int(place, 16) for place in span.split("-"))
+                with suppress(OSError):
+                    memory.seek(start)
+                    yield memory.read(end - start)
 
 
 def cpu_seconds_alone(pid: int) -> float:

@@ -156,7 +156,7 @@ def defined(observer: Observer) -> None:
     for kind in KINDS:
         names = {"kind": kind, "plural": f"{kind.lower()}s", "singular": kind.lower()}
         spec = {"group": GROUP, "scope": "Namespaced", "names": names}
-        body = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+        body: dict[str, Any] = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
         body |= {"metadata": {"name": f"{names['plural']}.{GROUP}"}}
         observer.apply({**body, "spec": {**spec, "versions": [{**version, "subresources": {"status": {}}}]}})
         wait_for(f"{kind} to be served", partial(observer.serves, f"{GROUP}/{VERSION}", kind), seconds=30)

@@ -13,7 +13,13 @@ from rich.table import Table
 from bench.observer import Object, Observer
 from bench.operator import OperatorProcess
 
-CHILDREN = (("apps/v1", "Deployment"), ("v1", "Service"), ("v1", "Pod"), ("batch/v1", "Job"))
+CHILDREN = (
+    ("apps/v1", "Deployment"),
+    ("v1", "Service"),
+    ("networking.k8s.io/v1", "Ingress"),
+    ("v1", "Pod"),
+    ("batch/v1", "Job"),
+)
 _COLUMNS = ("Kind", "Name", "Condition", "Runs", "Last run", "Children")
 
 

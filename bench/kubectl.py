@@ -1,4 +1,4 @@
-"""kubectl as a person uses it: the command is shown as typed, carried out, and its answer shown."""
+"""kubectl and ansible-operator as a person uses them: typed, carried out, and the answer shown."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -42,8 +43,15 @@ class Kubectl:
 
     def type(self, arguments: str) -> str:
         """`kubectl <arguments>`, as a shell splits them; what it answers. Raises DevError where it fails."""
-        self._show(f"$ kubectl {arguments}", "bold cyan")
-        command = [self._program, *shlex.split(arguments)]
+        return self._type(f"kubectl {arguments}", [self._program, *shlex.split(arguments)])
+
+    def operator(self, arguments: str, *, code: int = 0) -> str:
+        """`ansible-operator <arguments>`, which ends with that exit code; else as `type`."""
+        command = [sys.executable, "-m", "runner", *shlex.split(arguments)]
+        return self._type(f"ansible-operator {arguments}", command, code)
+
+    def _type(self, typed: str, command: list[str], code: int = 0) -> str:
+        self._show(f"$ {typed}", "bold cyan")
         with tempfile.TemporaryFile("w+") as output:
             process = subprocess.Popen(
                 command, cwd=self._directory, env=self._environment, stdout=output, stderr=subprocess.STDOUT
@@ -52,8 +60,8 @@ class Kubectl:
                 self._meanwhile()
             output.seek(0)
             answer = output.read()
-        if process.returncode != 0:
-            raise DevError(f"kubectl {arguments}: exit code {process.returncode}\n{answer}")
+        if process.returncode != code:
+            raise DevError(f"{typed}: exit code {process.returncode}\n{answer}")
         for line in answer.splitlines():
             self._show(line.rstrip(), "dim")
         return answer

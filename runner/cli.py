@@ -64,6 +64,7 @@ COMMANDS = {
     "pause": Command("leave a custom resource alone until it is resumed", "commands.annotate"),
     "resume": Command("reconcile a paused custom resource again", "commands.annotate"),
     "reconcile": Command("reconcile a custom resource now", "commands.annotate"),
+    "runs": Command("list the runs of custom resources, or show what one of them did", "commands.runs"),
     "generate": Command("make files of a project", "commands.generate"),
     "dev": Command("a local Kubernetes control plane, without containers", "dev.cli"),
 }

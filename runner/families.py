@@ -212,6 +212,12 @@ REASONS = _counter(
     "Runs that ended, by the most urgent reason they had.",
     "Why do runs take place?",
 )
+PRUNED = _counter(
+    "ansible_operator_objects_pruned_total",
+    "GVK",
+    "Dependents that were deleted because a run no longer produced them, by the kind of their owner.",
+    "Does `prune` delete anything?",
+)
 PROXIED = _histogram(
     "ansible_operator_proxy_request_seconds",
     "method code",
@@ -265,7 +271,7 @@ REVIEW_TIME = _histogram(
 
 GROUPS = {
     "What fails, hangs or waits": (OBJECTS, FAILING_SINCE, OLDEST, TASK_FAILURES, WATCHED, RESTARTS),
-    "Runs": (RUNS, ENGINES, REASONS, PROXIED, ZYGOTES, ZYGOTE_STARTS),
+    "Runs": (RUNS, ENGINES, REASONS, PRUNED, PROXIED, ZYGOTES, ZYGOTE_STARTS),
     "Admission": (REVIEWS, REVIEW_TIME),
     "Of the Go operator": (BUILD, RESULTS, RECONCILES, CREATED),
     "Of controller-runtime and client-go": (

@@ -43,6 +43,7 @@ class Metrics:
         self._reasons = _counter(families.REASONS, registry)
         self._reviews = _counter(families.REVIEWS, registry)
         self._review_time = _histogram(families.REVIEW_TIME, registry)
+        self._pruned = _counter(families.PRUNED, registry)
         self._task_failures = _counter(families.TASK_FAILURES, registry)
         self._by_kind = _ByKind.made(registry)
         self._kinds: dict[GroupVersionKind, _Kind] = {}
@@ -109,6 +110,10 @@ class Metrics:
     def ran_because(self, gvk: GroupVersionKind, trigger: str, result: str) -> None:
         """`result` is succeeded, failed or interrupted."""
         self._reasons.labels(gvk.group, gvk.version, gvk.kind, trigger, result).inc()
+
+    def pruned(self, gvk: GroupVersionKind, number: int) -> None:
+        """So many dependents of an object of that kind were deleted."""
+        self._pruned.labels(str(gvk)).inc(number)
 
     def created(self, key: ObjectKey, unix_time: float) -> None:
         self._created.labels(*_resource(key)).set(unix_time)

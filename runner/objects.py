@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import marshal
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -63,6 +63,11 @@ class GroupVersionKind:
     def of(cls, api_version: str, kind: str) -> GroupVersionKind:
         group, _, version = api_version.rpartition("/")
         return cls(group, version, kind)
+
+    def is_meant(self, word: str, names: Iterable[str]) -> bool:
+        """Whether kubectl would take `word` for it: one of its `names`, perhaps with .group or .version.group."""
+        name, _, place = word.lower().partition(".")
+        return name in names and place in ("", self.group.lower(), f"{self.version}.{self.group}".lower())
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -10,7 +10,7 @@ from runner.config.flags import RUN_FLAGS, Flag, boolean
 from runner.config.golang import parse_duration
 from runner.config.settings import VARIABLES
 from runner.config.watches import WATCH_FIELDS
-from runner.control.pause import MODE, PAUSED, RECONCILE
+from runner.control.pause import MODE, PAUSED, PLACES, RECONCILE
 from runner.control.plan import ARTIFACTS, PERIOD, VERBOSITY
 
 ANNOTATIONS = {
@@ -20,8 +20,9 @@ ANNOTATIONS = {
     RECONCILE: "any new value: one run now, whatever `watchAnnotationsChanges` says",
     PAUSED: "`true` or a moment (RFC 3339): no run until it is removed, `false`, or the moment has come",
     MODE: "`check`: no run of this object changes anything ([detect drift](how-to/detect-drift.md))",
+    PLACES: "written by the operator: where its dependents are, for [prune](how-to/prune.md)",
 }
-_OURS = {RECONCILE, PAUSED, MODE}
+_OURS = {RECONCILE, PAUSED, MODE, PLACES}
 _MACHINE = {"max-concurrent-reconciles": "the processors it may use"}
 
 
@@ -40,6 +41,10 @@ def page() -> str:
             "## `ansible-operator run-once KIND NAME` +",
             "",
             *table(("flag", "meaning"), _options(_command("run-once"))),
+            "",
+            "## `ansible-operator runs [KIND [NAME]]`, `runs show ID` +",
+            "",
+            *table(("flag", "meaning"), _options(_command("runs"))),
             "",
             "## `ansible-operator dev` +",
             "",

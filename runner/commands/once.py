@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from runner.config.arguments import unquoted
 from runner.config.expressions import uses_children
 from runner.config.flags import RUN_FLAGS, add_flags
 from runner.config.settings import Settings, read_settings
@@ -26,11 +27,11 @@ from runner.control.request import Reasons, Request, Trigger
 from runner.errors import KindAbsentError, KubeError, NotFoundError, SettingsError
 from runner.execute.console import Console
 from runner.execute.executor import Executor
-from runner.execute.inputs import unquoted
 from runner.execute.run import Event, Outcome, Run
 from runner.execute.rundir import private_root
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery, ObjectsApi, Resource
+from runner.kube.named import choose
 from runner.kube.recorder import Recorder
 from runner.logs import configure_logs
 from runner.objects import GroupVersionKind, ObjectKey, Owner
@@ -102,26 +103,6 @@ def for_one_run(settings: Settings, parsed: argparse.Namespace) -> Settings:
     )
 
 
-def resolve(text: str, served: Iterable[Resource]) -> Resource:
-    """The kind that kubectl would take the text for, of those that are watched. Raises SettingsError."""
-    served = list(served)
-    name, _, place = text.lower().partition(".")
-    found = [kind for kind in served if name in kind.names and _in_group(place, kind.gvk)]
-    if len(found) == 1:
-        return found[0]
-    known = (
-        ", ".join(sorted(f"{kind.plural}.{kind.gvk.group}" for kind in found or served)) or "none that is served"
-    )
-    if found:
-        raise SettingsError(f"{text} may be any of {known}: say which")
-    raise SettingsError(f"{text} is no kind that watches.yaml names: there are {known}")
-
-
-def _in_group(place: str, gvk: GroupVersionKind) -> bool:
-    """`place` is what follows the kind: nothing, the group, or version and group."""
-    return place in ("", gvk.group.lower(), f"{gvk.version}.{gvk.group}".lower())
-
-
 def held(leases: Iterable[Mapping[str, Any]], now: datetime) -> list[str]:
     """The Leases that somebody holds now, but for Kubernetes' own: `namespace/name by holder`."""
     return [
@@ -156,6 +137,9 @@ class WritesNothing(ObjectsApi):
 
     async def replace(self, _key: ObjectKey, body: object) -> dict[str, Any]:
         return dict(body) if isinstance(body, Mapping) else {}
+
+    async def remove(self, _key: ObjectKey, _meta: object) -> dict[str, Any]:
+        return {}
 
     async def replace_status(self, _key: ObjectKey, body: object) -> dict[str, Any]:
         return dict(body) if isinstance(body, Mapping) else {}
@@ -193,7 +177,8 @@ async def _resource(wanted: Wanted, discovery: Discovery, watches: Mapping[Group
         except KindAbsentError as error:
             if wanted.kind.lower().partition(".")[0] in (gvk.kind.lower(), f"{gvk.kind.lower()}s"):
                 raise SettingsError(str(error)) from None
-    return resolve(wanted.kind, served)
+    there_are = ", ".join(sorted(f"{kind.plural}.{kind.gvk.group}" for kind in served)) or "none that is served"
+    return choose(wanted.kind, served, f"{wanted.kind} is no kind that watches.yaml names: there are {there_are}")
 
 
 async def _look(key: ObjectKey, watch: Watch, settings: Settings, objects: ObjectsApi) -> None:

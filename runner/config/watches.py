@@ -117,7 +117,7 @@ class Watch:
     `go_messages` asks for the Go operator's texts of failures, whatever the flag says. `status` maps a field of
     the custom resource's status to a JMESPath expression over the run's result; `engine` is None where the flag
     decides. `reconcile_on` maps a kind of dependents to a JMESPath expression over one; `drift_period` is the time
-    between check runs in seconds, None for none.
+    between check runs in seconds, None for none; `prune` deletes what a successful run no longer produces.
     """
 
     gvk: GroupVersionKind
@@ -141,6 +141,7 @@ class Watch:
     drift_period: float | None = None
     references: tuple[Reference, ...] = ()
     reconcile_on: Mapping[GroupVersionKind, str] = field(default_factory=dict)
+    prune: bool = False
     admission: Admission | None = None
     conversions: Mapping[str, Conversion] = field(default_factory=dict)
     crd: Definition = field(default_factory=Definition)
@@ -204,6 +205,13 @@ WATCH_FIELDS = (
         "duration above 0",
         "",
         "time between check runs, which change nothing and say in condition Drifted what a run would change",
+        ours=True,
+    ),
+    WatchField(
+        "prune",
+        "boolean",
+        "false",
+        "after a success, delete dependents that the run neither wrote nor read (how-to/prune.md)",
         ours=True,
     ),
     WatchField(

@@ -166,6 +166,7 @@ class _Reader:
             status=_status_map(fields),
             engine=_engine(fields),
             drift_period=_drift_period(fields),
+            prune=fields.flag("prune", default=False),
             references=tuple(reference(item) for item in fields.items("references")),
             reconcile_on=dict(filter(None, map(reconcile_on, fields.items("dependents")))),
             admission=admission(

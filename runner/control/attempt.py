@@ -22,6 +22,7 @@ from runner.control.request import Request, Trigger
 from runner.control.status import Fields, Moment, mapped, without
 from runner.control.timers import Handle, Stopwatch
 from runner.errors import ApiError, NestedError, NotFoundError
+from runner.execute.failure import place_of
 from runner.execute.run import Ending, Event, Outcome, Run, Sink
 from runner.kube.discovery import ObjectsApi
 from runner.objects import Json, ObjectKey, uid_of
@@ -81,7 +82,7 @@ class UnderWay:
         if kind in _STARTS:
             self.task = data
         elif kind in _FAILURES and not data.get("ignore_errors"):
-            self.failed.append((str(data.get("task_action", "")), place(data, self.content)))
+            self.failed.append((str(data.get("task_action", "")), place_of(data)))
         if self.event is not None:
             self.event(run, event)
 
@@ -92,20 +93,13 @@ class UnderWay:
             self.telling = None
 
 
-def place(task: Mapping[str, Any], content: Content) -> str:
-    """The file:line of a task, relative to the directory that the content's role or playbook is in."""
-    above = content.path.parent
-    root = above.parent if content.is_role and above.name == "roles" else above
-    return str(task.get("task_path") or "").removeprefix(f"{root}/")
-
-
 @dataclass(slots=True)
 class Attempt:
     """One reconcile under way. `generation` is the one it acts on, whatever the object's is by its end.
 
     `body` is the object as it was read last before the run; `failure` says why it failed, if it did; `go_messages`
     asks for the Go operator's texts. A run is the `number`th of its generation; `previous` is how the one before
-    ended.
+    ended; `pruned` is what was deleted because it no longer produced it.
     """
 
     request: Request
@@ -121,6 +115,7 @@ class Attempt:
     failure: str = ""
     number: int = 0
     previous: Previous = Previous.UNKNOWN
+    pruned: tuple[ObjectKey, ...] = ()
 
     @property
     def key(self) -> ObjectKey:

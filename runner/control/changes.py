@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from runner.config.watches import Watch
-from runner.control.pause import asked
+from runner.control.pause import PLACES, asked
 from runner.control.reasons import changed_metadata, content_changed, reason_of
 from runner.control.request import Reason, Trigger
 from runner.kube.listwatch import Change
@@ -71,9 +71,14 @@ def _edit_trigger(old: ObjectMeta, new: ObjectMeta, watch: Watch, now: datetime)
         return trigger
     if content_changed(old, new):
         return Trigger.CHANGED
-    if watch.watch_annotations and old.annotations != new.annotations:
+    if watch.watch_annotations and _annotations(old) != _annotations(new):
         return Trigger.ANNOTATED
     return None
+
+
+def _annotations(meta: ObjectMeta) -> list[tuple[str, str]]:
+    """Those that others write."""
+    return [pair for pair in meta.annotations if pair[0] != PLACES]
 
 
 def _asked(old: ObjectMeta, new: ObjectMeta, now: datetime) -> Trigger | None:

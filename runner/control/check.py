@@ -8,6 +8,7 @@ from typing import Any
 
 import structlog
 
+from runner.config.arguments import unquoted
 from runner.control import status
 from runner.control.attempt import Attempt, Result, Verdict
 from runner.control.message import failure_message
@@ -68,10 +69,8 @@ def condition(body: Body, moment: Moment, found: Finding) -> dict[str, Any]:
 
 
 def checking(run: Run) -> Run:
-    """The same as a check run; quotes around the arguments are a manifest's."""
-    arguments = run.ansible_args
-    quoted = len(arguments) > 1 and arguments.startswith("'") and arguments.endswith("'")
-    return replace(run, ansible_args=f"{arguments[1:-1] if quoted else arguments} --check --diff".strip())
+    """The same as a check run."""
+    return replace(run, ansible_args=f"{unquoted(run.ansible_args)} --check --diff".strip())
 
 
 def unless_drift(attempt: Attempt, result: Result) -> Result:

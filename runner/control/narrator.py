@@ -193,6 +193,10 @@ class Narrator:
         if verdict is Verdict.CANCELLED:
             self._log.warning(f"{key}: ended unfinished after {duration(seconds)}, because the operator stops")
             return
+        if attempt.pruned:
+            self._log.info(
+                f"{key}: pruned {', '.join(map(str, attempt.pruned))}, which the run no longer produced"
+            )
         again = result.after if result.trigger is Trigger.REQUEUED else None
         self._log.info(success(key, seconds, attempt.outcome.stats if attempt.outcome else None, again))
 

@@ -16,6 +16,8 @@ RECONCILE = PREFIX + "reconcile"
 PAUSED = PREFIX + "paused"
 MODE = PREFIX + "mode"
 """Asks for check runs in place of real ones."""
+PLACES = PREFIX + "prune-places"
+"""Not asked but noted, by the operator: the kinds and namespaces that runs have written dependents to."""
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII | re.IGNORECASE)
 """RFC 3339."""
 _SHOWN = 64

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from runner.config.arguments import partial
 from runner.config.golang import parse_duration
 from runner.config.settings import Settings
 from runner.config.watches import Content, Engine, Watch
@@ -111,7 +112,8 @@ class Defaults:
 
     Without `reconcile_at_start`, an object that a start finds reconciled rests until its period is over.
     `deadline`, `gather_facts`, `ansible_args` and `engine` go into every run as they are; `bounds` limit what
-    annotations may ask for; `go_messages` asks for the Go operator's texts of failures.
+    annotations may ask for; `go_messages` asks for the Go operator's texts of failures. `partial` names what makes
+    runs perform only a part of their content, if anything does.
     """
 
     reconcile_period: float = 36000.0
@@ -123,6 +125,7 @@ class Defaults:
     engine: Engine = Engine.AUTO
     bounds: Bounds = field(default_factory=Bounds)
     go_messages: bool = False
+    partial: str = ""
 
 
 def defaults_of(settings: Settings, gvk: GroupVersionKind) -> Defaults:
@@ -137,6 +140,7 @@ def defaults_of(settings: Settings, gvk: GroupVersionKind) -> Defaults:
         engine=Engine(settings.executor),
         bounds=Bounds(settings.min_reconcile_period, settings.max_runner_artifacts_limit),
         go_messages=settings.go_messages,
+        partial=partial(settings.ansible_args, settings.environment),
     )
 
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import structlog
 
-from runner.config.watches import Content
-from runner.control.attempt import Attempt, UnderWay, place
+from runner.control.attempt import Attempt, UnderWay
 from runner.control.publish import Writer
 from runner.control.status import PROGRESS, running_still
 from runner.errors import ConflictError, OperatorError
+from runner.execute.failure import place_of
 from runner.kube.clock import Clock
 from runner.kube.discovery import ObjectsApi
 
@@ -30,16 +30,16 @@ log = structlog.get_logger(__name__)
 def message(seconds: float, run: UnderWay) -> str:
     """For condition Running."""
     since = run.since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return f"{PROGRESS}{_spoken(seconds)}, since {since}: {current(run.task, run.content)}"
+    return f"{PROGRESS}{_spoken(seconds)}, since {since}: {current(run.task)}"
 
 
-def current(task: Mapping[str, Any], content: Content) -> str:
+def current(task: Mapping[str, Any]) -> str:
     """The task that has started last: its name and its file:line."""
     name = " ".join(str(task.get("task") or task.get("name") or "").split())
     if not name:
         return "no task has started yet"
     name = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
-    where = place(task, content)
+    where = place_of(task)
     return f'task "{name}"' + (f" ({where})" if where else "")
 
 

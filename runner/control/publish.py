@@ -7,7 +7,7 @@ said once: when an object starts to fail and when it recovers, not at each retry
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,7 +27,7 @@ from runner.errors import (
 )
 from runner.kube.discovery import ObjectsApi
 from runner.kube.recorder import Recorder
-from runner.objects import Body, GroupVersionKind, Json, ObjectKey
+from runner.objects import Body, GroupVersionKind, Json, ObjectKey, texts
 
 FAILED = "ReconcileFailed"
 RECOVERED = "Recovered"
@@ -36,6 +36,8 @@ UNMAPPED = "StatusFieldLeftAlone"
 DEPENDENT_CHANGED = "DependentChanged"
 REFERENCE_CHANGED = "ReferenceChanged"
 UNUSABLE = "UnusableReference"
+PRUNED = "Pruned"
+PRUNE_FAILED = "PruneFailed"
 
 _REMEMBERED = 1024  # as much of a message as an Event can carry
 
@@ -96,9 +98,15 @@ class Announcer:
             if told:
                 self._recorder.record(key, uid, "Normal", reason, "; ".join(told))
 
+    def pruned(self, key: ObjectKey, uid: str, gone: Sequence[ObjectKey]) -> None:
+        """Say what was deleted because a run no longer produced it."""
+        if gone:
+            named = ", ".join(map(str, gone))
+            self._recorder.record(key, uid, "Normal", PRUNED, f"Deleted what the run no longer produced: {named}")
+
     def forget(self, key: ObjectKey) -> None:
         self._failing.pop(key, None)
-        for reason in (INVALID, UNMAPPED, UNUSABLE):
+        for reason in (INVALID, UNMAPPED, UNUSABLE, PRUNE_FAILED):
             self._warned.pop((key, reason), None)
 
 
@@ -130,6 +138,19 @@ class Writer:
 
         answer = await self._insist(key, body, without, self._objects.get)
         return answer if answer is not None and _finalizers(answer) else None
+
+    async def annotate(self, key: ObjectKey, body: Json, name: str, text: Callable[[str], str]) -> Json | None:
+        """The object with that annotation, its text made of the one that is there (or ""); None if it is gone."""
+
+        async def annotated(current: Json) -> Json:
+            annotations = texts(current["metadata"].get("annotations"))
+            before = annotations.get(name, "")
+            if (wanted := text(before)) == before:
+                return current
+            meta = {**current["metadata"], "annotations": {**annotations, name: wanted}}
+            return await self._replace(key, {**current, "metadata": meta})
+
+        return await self._insist(key, body, annotated, self._objects.get)
 
     async def status_once(self, key: ObjectKey, watch: Watch, body: Json, decide: Decide) -> Json:
         """The object with its new status, written if that differs. One try."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, assert_never
+from typing import assert_never
 
 import structlog
 
@@ -17,8 +17,9 @@ from runner.control.attempt import Attempt, Closing, Listeners, Result, UnderWay
 from runner.control.check import Checking, checking, unless_drift
 from runner.control.plan import AddFinalizer, Defaults, Occasion, Paused, Perform, Plan, Refuse, Skip, plan
 from runner.control.progress import EVERY, Progress
+from runner.control.prune import Pruning
 from runner.control.publish import INVALID, UNUSABLE, Announcer, Writer, last_words
-from runner.control.reasons import Tries, described, previous
+from runner.control.reasons import Tries, described, previous, told_all
 from runner.control.related import RelatedObjects
 from runner.control.request import Request
 from runner.control.timers import Stopwatch
@@ -83,6 +84,7 @@ class Reconciler:
         self._announcer = Announcer(recorder)
         self._checking = Checking(self._writer, self._run)
         self._closing = Closing(objects, self._writer, self._announcer)
+        self._pruning = Pruning(objects, self._writer, self._announcer)
         self._tries = Tries()
         self._progress = Progress(objects, self._writer, clock, progress_every)
         self._progress_every = progress_every
@@ -122,6 +124,7 @@ class Reconciler:
             return await self._unless_refused(attempt)
         except (NotFoundError, KindAbsentError):
             self._writer.forget(attempt.key)
+            self._pruning.forget(attempt.key)
             if self.related is not None:
                 self.related.forget(attempt.key)
             self._announcer.forget(attempt.key)
@@ -240,26 +243,33 @@ class Reconciler:
 
     async def _run(self, attempt: Attempt, body: Json, step: Perform) -> Outcome:
         key, uid = attempt.key, uid_of(body)
-        why = self._why(attempt)
+        due = self._now() - timedelta(seconds=attempt.request.waited)
+        reasons = described(attempt.request.reasons, due)
+        why = {"reasons": reasons, "attempt": attempt.number, "previous": attempt.previous}
         variables = extra_vars(body, attempt.watch, finalizing=step.finalizing, run=why)
         self._announcer.warned(key, uid, step.warnings + variables.warnings)
         with self._grant(Owner(key.gvk, key.namespace, key.name, uid)) as grant:
             run = make_run(attempt, uid, step, variables.values, grant.kubeconfig, self._defaults(key.gvk))
-            attempt.run = replace(checking(run) if step.check else run, why=why)
+            about = {"because": told_all(attempt.request.reasons), "names": self._objects.names(key.gvk)}
+            attempt.run = replace(checking(run) if step.check else run, why=why | about)
             if step.check:
                 grant.only_dry_runs()
             else:
                 self._announcer.caused(key, uid, attempt.request.reasons)
                 self._listeners.started(attempt)
             attempt.stopwatch.lap("prepare")
+            prunes = attempt.watch.prune and not step.finalizing and not step.check and grant.dry_runs is None
             with self._under_way(attempt, body, step) as under_way:
+                account = self._pruning.begin(attempt, under_way, grant) if prunes else None
                 outcome = await self._executor.run(attempt.run, under_way.note)
             if step.check:  # what it has seen is no news of the object's dependents
                 return replace(outcome, differences=grant.differences, uncompared=grant.unread)
-            children: tuple[Body, ...] = grant.children
-            if self.related is not None and children:
-                children = await self.related.seen(key, attempt.watch, children)
-            return replace(outcome, children=children)
+            if account is not None:
+                grant.revoke()
+                await self._pruning.end(account, outcome, self._defaults(key.gvk).partial)
+            if grant.children and self.related is not None:
+                return replace(outcome, children=await self.related.seen(key, attempt.watch, grant.children))
+            return replace(outcome, children=grant.children)
 
     @contextmanager
     def _under_way(self, attempt: Attempt, body: Json, step: Perform) -> Iterator[UnderWay]:
@@ -275,12 +285,6 @@ class Reconciler:
         finally:
             run.ended()
             del self._runs[attempt.key]
-
-    def _why(self, attempt: Attempt) -> dict[str, Any]:
-        """What a run is told of itself."""
-        due = self._now() - timedelta(seconds=attempt.request.waited)
-        reasons = described(attempt.request.reasons, due)
-        return {"reasons": reasons, "attempt": attempt.number, "previous": attempt.previous}
 
     def _report(self, attempt: Attempt, result: Result) -> None:
         if attempt.number and result.verdict is not Verdict.GONE:

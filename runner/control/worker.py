@@ -153,6 +153,8 @@ class Report:
             self._metrics.ran(gvk, stages.ansible, succeeded=outcome.succeeded, engine=str(outcome.engine))
             if reasons.first:
                 self._metrics.ran_because(gvk, reasons.most_urgent, result_of(outcome))
+        if attempt.pruned:
+            self._metrics.pruned(gvk, len(attempt.pruned))
         if verdict in (Verdict.SUCCEEDED, Verdict.FAILED):
             self._metrics.result(gvk, succeeded=verdict is Verdict.SUCCEEDED)
             self._metrics.settled(attempt.key, succeeded=verdict is Verdict.SUCCEEDED)
@@ -203,6 +205,7 @@ class Report:
             **({"error": attempt.failure} if failed else {}),
             **({"output": str(self._output(run))} if failed and run else {}),
             **({"engine": str(outcome.engine)} if outcome else {}),
+            **({"pruned": list(map(str, attempt.pruned))} if attempt.pruned else {}),
             **({"why_cold": outcome.why_cold} if outcome and outcome.why_cold else {}),
             began=round(time.time() - stages.seconds, 3),
             stages={name: round(getattr(stages, name), 4) for name in stages.__slots__},

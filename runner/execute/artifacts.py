@@ -20,7 +20,7 @@ from typing import Any
 import structlog
 
 from runner.execute.output import EventDict
-from runner.execute.run import Run
+from runner.execute.run import Outcome, Run, result_of
 from runner.execute.rundir import private_directory, write_private
 
 LATEST = "latest"
@@ -33,6 +33,9 @@ _KNOWN = re.compile(
 )
 _SECRET = re.compile(r"PASS|SECRET|TOKEN|KEY(?!_CHECKING)|CRED|API_?AUTH|PRIVATE")
 _CREDENTIALS = re.compile(r"://[^/@\s]*:[^/@\s]*@")
+_MOST_FAILURES = 10
+About = dict[str, Any]
+"""What `run.json` holds."""
 _log = structlog.get_logger(__name__)
 
 
@@ -55,14 +58,23 @@ def _shown(name: str, value: str) -> bool:
     return bool(_KNOWN.fullmatch(name)) and not _SECRET.search(name) and not _CREDENTIALS.search(value)
 
 
-def started(artifacts: Path, run: Run, engine: str, why_cold: str) -> None:
-    """Write why the run was started, how, and why that way; ansible-runner has no such files."""
-    with contextlib.suppress(OSError):
+def started(artifacts: Path, run: Run, engine: str, why_cold: str) -> About:
+    """Write why the run was started, how, and why that way, and return it; ansible-runner has no such files."""
+    found = about(run, engine, why_cold, datetime.now(UTC))
+    with contextlib.suppress(OSError):  # for people; the run is under way
         write_private(artifacts / "engine", f"{engine}: {why_cold}" if why_cold else engine)
-        write_private(artifacts / ABOUT, json.dumps(about(run, engine, why_cold, datetime.now(UTC))))
+        tell(artifacts, found)
+    return found
 
 
-def about(run: Run, engine: str, why_cold: str, now: datetime) -> dict[str, Any]:
+def tell(artifacts: Path, found: About) -> None:
+    """Write `run.json`; whoever reads it finds all of it or what was there before. Raises OSError."""
+    unfinished = artifacts / f".{ABOUT}"
+    write_private(unfinished, json.dumps(found))
+    unfinished.replace(artifacts / ABOUT)
+
+
+def about(run: Run, engine: str, why_cold: str, now: datetime) -> About:
     """What `run.json` says of a run that was started `now`; what is not known is left out."""
     found = {
         "id": run.ident,
@@ -73,12 +85,31 @@ def about(run: Run, engine: str, why_cold: str, now: datetime) -> dict[str, Any]
         "uid": run.uid,
         "generation": run.generation,
         "content": str(run.content.path),
+        "check": "--check" in run.ansible_args.split(),
+        "kept": max(0, run.max_artifacts),
         "engine": engine,
         "whyCold": why_cold,
-        "started": now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "started": _stamp(now),
         **run.why,
     }
     return {name: value for name, value in found.items() if value}
+
+
+def over(found: About, outcome: Outcome, now: datetime) -> About:
+    """The same of a run that ended `now`, with what came of it."""
+    stats = outcome.stats
+    counts = {name: getattr(stats, name) for name in ("ok", "changed", "skipped", "failures")} if stats else {}
+    came = {
+        "seconds": round((now - datetime.fromisoformat(found["started"])).total_seconds(), 3),
+        "tasks": counts,
+        "changed": list(outcome.changed),
+        "failures": [failure.told for failure in outcome.failures[:_MOST_FAILURES]],
+    }
+    return {**found, "ended": _stamp(now), "result": result_of(outcome)} | {k: v for k, v in came.items() if v}
+
+
+def _stamp(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def finish(artifacts: Path, status: str, return_code: int) -> None:

@@ -11,8 +11,9 @@ import math
 import os
 import time
 from collections.abc import Coroutine, Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -28,7 +29,7 @@ from runner.execute.fork.engine import ForkEngine
 from runner.execute.inputs import of_all_runs
 from runner.execute.memory import MemoryGuard, Place
 from runner.execute.prepare import Preparation, Prepared
-from runner.execute.run import Ending, Outcome, Run, Sink, conclude
+from runner.execute.run import Ending, Outcome, Run, Sink, State, conclude
 from runner.execute.rundir import RunDirectory, left_behind, locked
 from runner.execute.stream import Stream
 from runner.execute.template import with_lines
@@ -52,7 +53,7 @@ class Executor:
     """Runs Ansible as `ansible-runner run` would, with its files, but events that come as they happen.
 
     `environment` is added to the process environment for every run; `console` is shown every run. Runs are forked
-    where that can be, and started cold where it cannot.
+    where that can be, and started cold where it cannot. A `sibling` shares what they are forked from.
 
     Cancelling a run ends its every process before the cancellation goes on. Two runs of one object never overlap:
     the later one waits for the earlier one's processes to be gone, also those that a killed operator left.
@@ -65,55 +66,43 @@ class Executor:
         *,
         console: Console | None = None,
         memory: MemoryGuard | None = None,
-        engine: ForkEngine | None = None,
+        sibling: Executor | None = None,
     ) -> None:
         self._root = runner_dir.absolute()
         self._environment = dict(environment or {})
         self._console = console
         self._preparation = Preparation(self._environment, console)
-        self._engine = engine or ForkEngine(self._root)
-        self._shared = engine is not None
+        self._sibling = sibling
+        self.engine: ForkEngine = sibling.engine if sibling else ForkEngine(self._root)
         self._children: WeakSet[Child] = WeakSet()
         self._until = math.inf
         self._memory = memory or MemoryGuard()
 
-    def beside(self, name: str) -> Executor:
-        """Another one, with files of its own below this one's and the same zygotes; its runs are not shown.
-
-        They are not bound to leadership. To be closed before this one.
-        """
-        return Executor(self._root / name, self._environment, memory=self._memory, engine=self._engine)
-
     async def warm_up(self) -> None:
         """Start what runs are forked from, so that the first run finds it. Raises RunError if that fails."""
         environment = {**os.environ, **self._environment}
-        await self._engine.warm_up(environment | of_all_runs(environment))
-
-    @property
-    def root(self) -> Path:
-        """Where runs keep their files."""
-        return self._root
+        await self.engine.warm_up(environment | of_all_runs(environment))
 
     @property
     def zygotes(self) -> frozenset[int]:
         """The ids of the processes that runs and their modules are forked from."""
-        return self._engine.pids
+        return self.engine.pids
 
     @property
     def zygotes_alive(self) -> int:
-        return self._engine.alive
+        return self.engine.alive
 
     @property
     def zygote_starts(self) -> Mapping[str, int]:
         """How often they were started, by result: succeeded, failed."""
-        return self._engine.starts
+        return self.engine.starts
 
     async def close(self) -> None:
         """End what runs are forked from, and runs that are still under way."""
         for child in self._children:
             child.end()
-        if not self._shared:
-            await self._engine.close()
+        if self._sibling is None:
+            await self.engine.close()
 
     async def run(self, run: Run, sink: Sink = lambda _run, _event: None) -> Outcome:
         """What came of the run, whatever that was. Raises RunError when it could not be prepared or started."""
@@ -174,6 +163,7 @@ class Executor:
         prepared = await asyncio.to_thread(self._preparation.prepare, run, directory)
         ending, code = Ending.CANCELLED, _STOPPED_CODE
         under_way: Started | None = None
+        about: artifacts.About = {}
         started = time.monotonic()
         try:
             with closing(self._stream(run, sink, prepared)) as stream, closing(self._memory.place()) as place:
@@ -185,22 +175,15 @@ class Executor:
                         under_way = begun
                         place.process = under_way.child
                         self._children.add(under_way.child)
-                        with suppress(OSError):  # for people; the run is under way
-                            artifacts.started(prepared.artifacts, run, under_way.engine, under_way.why_cold)
+                        engine, why_cold = under_way.engine, under_way.why_cold
+                        about = artifacts.started(prepared.artifacts, run, engine, why_cold)
                         left = run.deadline and max(0.0, run.deadline - (time.monotonic() - started))
                         ending, code = await _follow(under_way.child, stream, stop, place.ended, left)
+            memory = place.ended.result() if ending is Ending.MEMORY else self._memory.killed()
+            result = await _concluded(run, stream.state, ending, code, memory)
+            about = artifacts.over(about, result, datetime.now(UTC)) if about else about
         finally:
-            await asyncio.to_thread(self._preparation.finish, run, prepared, ending, code)
-        result = conclude(
-            stream.state,
-            ending=ending,
-            return_code=code,
-            rescued_tasks_fail=run.rescued_tasks_fail,
-            deadline=run.deadline,
-            memory=place.ended.result() if ending is Ending.MEMORY else self._memory.killed(),
-        )
-        if any(failure.template for failure in result.failures):
-            result = replace(result, failures=await asyncio.to_thread(with_lines, result.failures))
+            await asyncio.to_thread(self._preparation.finish, run, prepared, ending, code, about)
         return replace(result, engine=under_way.engine, why_cold=under_way.why_cold) if under_way else result
 
     def _stream(self, run: Run, sink: Sink, prepared: Prepared) -> Stream:
@@ -217,7 +200,7 @@ class Executor:
         if run.engine is Engine.COLD:
             return await self._spawn(prepared, lock)
         config = prepared.runner.config
-        child = await self._engine.start(
+        child = await self.engine.start(
             config.command, cwd=Path(config.cwd), env=config.env, lock=lock, until=self._until
         )
         if not isinstance(child, str):
@@ -274,6 +257,20 @@ async def _follow(
         child.close()
         for task in (reading, ended, stopped):
             task.cancel()
+
+
+async def _concluded(run: Run, state: State, ending: Ending, code: int, memory: str) -> Outcome:
+    result = conclude(
+        state,
+        ending=ending,
+        return_code=code,
+        rescued_tasks_fail=run.rescued_tasks_fail,
+        deadline=run.deadline,
+        memory=memory,
+    )
+    if any(failure.template for failure in result.failures):
+        result = replace(result, failures=await asyncio.to_thread(with_lines, result.failures))
+    return result
 
 
 def _why(stopped: asyncio.Task[Any], short: asyncio.Future[str]) -> Ending:

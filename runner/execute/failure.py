@@ -76,7 +76,7 @@ def failed(data: Mapping[str, Any], *, text: str = "", unreachable: bool = False
         unreachable,
         cause=clean(why.text) if why.written else shortened(one_line(prefix + why.text), LONGEST),
         task=task_of(data),
-        place=_place(data, why),
+        place=place_of(data, why),
         item=", ".join(filter(None, (number, _attempts(results[0])))),
         written=why.written,
         template=_template(data, why),
@@ -95,7 +95,7 @@ def untold(host: str, *, unreachable: bool) -> Failure:
 
 def ended(why: str, data: Mapping[str, Any], *, place: str = "") -> Failure:
     """A run that ended in a bad way, where its last task began with `data`; `place` is known better."""
-    return Failure("", "", cause=one_line(why), task=task_of(data), place=shown_place(place) or _place(data))
+    return Failure("", "", cause=one_line(why), task=task_of(data), place=shown_place(place) or place_of(data))
 
 
 def message(result: object) -> str:
@@ -108,6 +108,11 @@ def task_of(data: Mapping[str, Any]) -> str:
     """The task's name, or its action; nothing for an event without a task."""
     name = str(data.get("task") or data.get("task_action") or "")
     return _cut(one_line(name), _LONGEST_TASK)
+
+
+def name_of(data: Mapping[str, Any]) -> str:
+    """The same without the role before it, which the task's place tells."""
+    return task_of({**data, "task": str(data.get("task") or "").removeprefix(f"{data.get('role')} : ")})
 
 
 def shown_place(path: str) -> str:
@@ -164,7 +169,7 @@ def _attempts(result: Mapping[str, Any]) -> str:
     return f"after {attempts} attempts" if isinstance(attempts, int) and attempts > 1 else ""
 
 
-def _place(data: Mapping[str, Any], why: Cause | None = None) -> str:
+def place_of(data: Mapping[str, Any], why: Cause | None = None) -> str:
     """The line that the error names, in the task's own file; else the task's; else the role."""
     path = str(data.get("task_path") or "")
     file = path.rpartition(":")[0]

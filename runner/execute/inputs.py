@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from runner.config.arguments import unquoted
 from runner.errors import RunError
 from runner.execute.run import Run
 from runner.execute.rundir import RunDirectory, private_directory, write_private
@@ -85,12 +86,6 @@ def _past_proxies(environment: Mapping[str, str]) -> dict[str, str]:
     exempt = environment.get("NO_PROXY") or environment.get("no_proxy") or ""
     exempt = ",".join(filter(None, (exempt, "localhost", "127.0.0.1")))
     return {"NO_PROXY": exempt, "no_proxy": exempt}
-
-
-def unquoted(arguments: str) -> str:
-    """`arguments` without one pair of single quotes around the whole, as manifests like to write it."""
-    quoted = len(arguments) > 1 and arguments.startswith("'") and arguments.endswith("'")
-    return arguments[1:-1] if quoted else arguments
 
 
 def _write_inventory(inventory: Path, environment: Mapping[str, str]) -> None:

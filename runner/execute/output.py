@@ -148,3 +148,10 @@ def visible(text: str) -> str:
 def _written_out(character: str) -> str:
     number = ord(character)
     return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
+
+
+def completion(created: str) -> str:
+    """An event's time as `ansibleResult` shows it, without zeros at the end: `2026-01-31T10:20:30.5+00:00`."""
+    whole, point, fraction = created.removesuffix("+00:00").partition(".")
+    fraction = fraction.rstrip("0")
+    return whole + (point + fraction if fraction else "") + "+00:00"

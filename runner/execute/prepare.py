@@ -100,14 +100,20 @@ class Preparation:
         )
         return runner
 
-    def finish(self, run: Run, prepared: Prepared, ending: Ending, code: int) -> None:
-        """Everything after the last process; a failure here is logged, for what the run did is done."""
+    def finish(
+        self, run: Run, prepared: Prepared, ending: Ending, code: int, about: artifacts.About | None = None
+    ) -> None:
+        """Everything after the last process; a failure here is logged, for what the run did is done.
+
+        `about` is what is to be told of the run; nothing of one that never started.
+        """
         status = _STATUS.get(ending) or ("successful" if code == 0 else "failed")
         steps: list[Callable[[], object]] = [  # each whatever became of the one before
             lambda: self._discovery.take(prepared.directory.temporary),
             lambda: inputs.remove_inputs(prepared.directory, prepared.playbook),
             lambda: prepared.runner.status_callback(status),
             lambda: artifacts.finish(prepared.artifacts, status, code),
+            lambda: artifacts.tell(prepared.artifacts, about) if about else None,
             lambda: artifacts.rotate(prepared.directory.artifacts, run.max_artifacts, run.ident),
         ]
         if self._console:

@@ -19,6 +19,7 @@ from runner.config.watches import Content, Engine
 from runner.differences import Difference
 from runner.execute import cause
 from runner.execute.failure import Failure, ended, failed, untold
+from runner.execute.output import completion
 from runner.objects import Body, ObjectKey
 
 Event = Mapping[str, Any]
@@ -27,7 +28,6 @@ Event = Mapping[str, Any]
 Sink = Callable[["Run", Event], None]
 """Is given every event of a run, in order, as it appears. Must not block; an exception in it is logged."""
 
-
 _REQUEUE = "requeue_after"
 _REQUEUE_FULL = "operator_sdk.util.requeue_after"
 _SET_FACT = frozenset({"set_fact", "ansible.builtin.set_fact", "ansible.legacy.set_fact"})
@@ -35,6 +35,7 @@ _AT_TASK = frozenset({"playbook_on_task_start", "playbook_on_handler_task_start"
 """Events that say at which task the play is."""
 _WORDS = frozenset({"verbose", "error"})
 _OK = frozenset({"runner_on_ok", "runner_item_on_ok"})
+MOST_CHANGED = 10
 _TAIL_LINES = 20
 _TAIL_WIDTH = 1000
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -101,8 +102,9 @@ class Outcome:
     `data` is what `set_stats` published, `facts` what `set_fact` set; `children` are the objects of its own that
     the run wrote or read, as the API server last answered; of a check run, `differences` are the objects that a
     real one would change, `uncompared` says of which nobody knows; `requeue_after` is in seconds, where the role
-    asked for it (0 too); `engine` is how it was started (warm or cold), `why_cold` why it was not warm though it
-    might have been.
+    asked for it (0 too); `forgiven` counts tasks that failed and were rescued or ignored; `engine` is how it was
+    started (warm or cold), `why_cold` why it was not warm though it might have been; `changed` names the first
+    MOST_CHANGED tasks that changed something.
     """
 
     ending: Ending
@@ -118,8 +120,10 @@ class Outcome:
     differences: tuple[Difference, ...] = ()
     uncompared: tuple[str, ...] = ()
     requeue_after: float | None = None
+    forgiven: int = 0
     engine: Engine = Engine.COLD
     why_cold: str = ""
+    changed: tuple[str, ...] = ()
 
     @property
     def succeeded(self) -> bool:
@@ -152,6 +156,7 @@ class State:
     tail: tuple[str, ...] = field(default=(), repr=False)
     error: str = field(default="", repr=False)
     facts: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    changed: tuple[str, ...] = ()
 
 
 def fold(state: State, event: Event) -> State:
@@ -177,10 +182,12 @@ def _noted(state: State, kind: str, data: Mapping[str, Any], text: object) -> St
         return _requeued(state, result["period"], data)
     if kind in _OK and str(data.get("task_action")) in _SET_FACT and isinstance(result, Mapping):
         return replace(state, facts={**state.facts, **_mapping(result.get("ansible_facts"))})
-    if kind == "runner_on_failed" and not data.get("ignore_errors"):
-        return replace(state, failures=(*state.failures, failed(data, text=str(text or ""))))
-    if kind == "runner_on_unreachable":
-        return replace(state, failures=(*state.failures, failed(data, text=str(text or ""), unreachable=True)))
+    if kind == "runner_on_ok" and isinstance(result, Mapping) and result.get("changed") is True:
+        name = str(data.get("task") or "").removeprefix(f"{data.get('role')} : ")
+        return replace(state, changed=(*state.changed, name[:_TAIL_WIDTH])[:MOST_CHANGED])
+    away = kind == "runner_on_unreachable"
+    if away or (kind == "runner_on_failed" and not data.get("ignore_errors")):
+        return replace(state, failures=(*state.failures, failed(data, text=str(text or ""), unreachable=away)))
     return state
 
 
@@ -227,18 +234,18 @@ def conclude(
         return_code=return_code,
         stats=None if state.recap is None else _stats(recap, str(state.recap.get("created", ""))),
         messages=tuple(failure.message for failure in (*counted, *state.refused)),
-        failures=(*counted, *state.refused, *last_words),
+        failures=(*last_words, *counted, *state.refused),  # of the others some may have been rescued
         unreachable=any(failure.unreachable for failure in counted),
         tail=tail,
         data=_mapping(recap.get("artifact_data")),
         facts=state.facts,
+        forgiven=sum(sum(_counts(recap, name).values()) for name in ("rescued", "ignored")),
         requeue_after=state.requeue_after,
+        changed=state.changed,
     )
 
 
-def _last_words(
-    state: State, ending: Ending, code: int, deadline: float | None, memory: str
-) -> tuple[Failure, ...]:
+def _last_words(state: State, ending: Ending, code: int, deadline: float | None, memory: str) -> Iterable[Failure]:
     """Why there is no recap, as far as anything tells."""
     place = ""
     if ending is Ending.DEADLINE:
@@ -275,11 +282,8 @@ def _final(
         if left.get(place, 0) > 0:
             left[place] -= 1
             kept.append(failure)
-    return (*reversed(kept), *_untold(left.items()))
-
-
-def _untold(left: Iterable[tuple[tuple[bool, str], int]]) -> Iterable[Failure]:
-    return (untold(host, unreachable=unreachable) for (unreachable, host), count in left if count > 0)
+    untold_of = (place for place, count in left.items() if count > 0)
+    return (*reversed(kept), *(untold(host, unreachable=unreachable) for unreachable, host in untold_of))
 
 
 def _counts(recap: Mapping[str, Any], what: str) -> Mapping[str, int]:
@@ -293,10 +297,3 @@ def _mapping(value: object) -> Mapping[str, Any]:
 def _stats(recap: Mapping[str, Any], created: str) -> Stats:
     counts = {name: _counts(recap, name).get("localhost", 0) for name in ("ok", "changed", "skipped", "failures")}
     return Stats(**counts, completion=completion(created))
-
-
-def completion(created: str) -> str:
-    """An event's time as `ansibleResult` shows it, without zeros at the end: `2026-01-31T10:20:30.5+00:00`."""
-    whole, point, fraction = created.removesuffix("+00:00").partition(".")
-    fraction = fraction.rstrip("0")
-    return whole + (point + fraction if fraction else "") + "+00:00"

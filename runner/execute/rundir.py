@@ -29,6 +29,7 @@ from runner.errors import RunError
 from runner.objects import ObjectKey
 
 _ROOT, _UNMAPPED = 0, 65534
+LOCK = ".lock"
 _log = structlog.get_logger(__name__)
 
 
@@ -48,8 +49,7 @@ def private_root(wanted: Path) -> Path:
 
     Raises RunError where none can be had.
     """
-    of_user = Path(tempfile.gettempdir(), f"ansible-operator-{os.geteuid()}", "runner")
-    for place in (wanted.absolute(), of_user):
+    for place in (wanted.absolute(), of_user()):
         try:
             root = make_root(place)
         except RunError as error:
@@ -60,6 +60,11 @@ def private_root(wanted: Path) -> Path:
         return Path(tempfile.mkdtemp(prefix="ansible-operator-"))
     except OSError as error:
         raise RunError(f"there is no directory in which runs could keep their files: {error}") from error
+
+
+def of_user() -> Path:
+    """The place of this user's."""
+    return Path(tempfile.gettempdir(), f"ansible-operator-{os.geteuid()}", "runner")
 
 
 def make_root(path: Path) -> Path:
@@ -136,7 +141,7 @@ class RunDirectory:
 
     @property
     def lock(self) -> Path:
-        return self.path / ".lock"
+        return self.path / LOCK
 
     @property
     def kubeconfig(self) -> Path:

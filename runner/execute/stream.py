@@ -106,7 +106,7 @@ class Stream:
             self._stdout.write(event["stdout"] + "\n")
         self._guarded("an event of a run could not be understood", partial(self._fold, event))
         for sink in self._sinks:
-            self._guarded(f"the event sink {sink!r} failed", partial(sink, self._run, event))
+            self._guarded("an event sink failed", partial(sink, self._run, event), sink)
         self._guarded("cannot store an event of a run", partial(self._files.store, event))
 
     def _fold(self, event: EventDict) -> None:
@@ -123,11 +123,12 @@ class Stream:
             self._censored = is_censored(event)
             event["stdout"] = censored_stdout(event)
 
-    def _guarded(self, what: str, action: Callable[[], object]) -> None:
+    def _guarded(self, what: str, action: Callable[[], object], sink: Sink | None = None) -> None:
         try:
             action()
         except Exception:  # noqa: BLE001  (whatever a run says, it goes on)
-            self._warn(what)
+            # Its repr would hold all that a bound method's object knows, such as the custom resource.
+            self._warn(what if sink is None else f"{what}: {getattr(sink, '__qualname__', type(sink).__name__)}")
 
     def _warn(self, what: str) -> None:
         """Log the current exception, each kind once a run."""

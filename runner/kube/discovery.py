@@ -12,12 +12,14 @@ from urllib.parse import quote
 from runner.errors import KindAbsentError, NotFoundError
 from runner.kube.client import Client, Options
 from runner.kube.clock import REAL, Clock
-from runner.objects import Body, GroupVersionKind, ObjectKey
+from runner.objects import Body, GroupVersionKind, ObjectKey, ObjectMeta, parse_meta
 
 ABSENT_FOR = 5.0
 """Seconds for which "there is no such kind" is believed without asking again."""
 
 
+PAGE = "500"
+METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 STATUS_AGE = 60.0
 """Seconds for which a kind is believed to have no status subresource."""
 
@@ -78,6 +80,11 @@ class Discovery:
         if plural not in known.by_plural:
             await self._ask(known, group, version)
         return known.by_plural.get(plural)
+
+    def names(self, gvk: GroupVersionKind) -> list[str]:
+        """Those that kubectl takes, of a kind that was looked up before; else none."""
+        known = self._group(gvk.group, gvk.version).by_kind.get(gvk.kind)
+        return sorted(known.names) if known else []
 
     def forget(self, gvk: GroupVersionKind) -> None:
         """The next lookup of this group and version asks the server."""
@@ -166,6 +173,31 @@ class ObjectsApi:
         if "status" not in resource.subresources:
             resource = await self._discovery.resource(key.gvk, max_age=STATUS_AGE)
         return "status" in resource.subresources
+
+    def names(self, gvk: GroupVersionKind) -> list[str]:
+        """What kubectl takes for a kind of which an object was read."""
+        return self._discovery.names(gvk)
+
+    async def metadata(self, gvk: GroupVersionKind, namespace: str) -> tuple[str, list[ObjectMeta]]:
+        """The kind's plural, and the metadata of all its objects in a namespace (empty: cluster-scoped)."""
+        resource = await self._discovery.resource(gvk)
+        path, params, found = resource.path(namespace), {"limit": PAGE}, []
+        while True:
+            page = await self._client.request("GET", path, accept=METADATA, params=params)
+            found += [parse_meta(item) for item in page.get("items") or ()]
+            follows = (page.get("metadata") or {}).get("continue")
+            if not follows:
+                return resource.plural, found
+            params = {"limit": PAGE, "continue": follows}
+
+    async def remove(self, key: ObjectKey, meta: ObjectMeta) -> dict[str, Any]:
+        """Deletes the object as it was read, in the background what it owns.
+
+        Raises ConflictError if it has changed, or is another one, since.
+        """
+        preconditions = {"uid": meta.uid, "resourceVersion": meta.resource_version}
+        options = {"propagationPolicy": "Background", "preconditions": preconditions}
+        return await self._call("DELETE", key, body=options)
 
     def forget_kind(self, gvk: GroupVersionKind) -> None:
         """What is known of this kind is in doubt: it is looked up anew."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -43,22 +43,36 @@ async def find_kind(client: Client, word: str) -> Resource:
 
     Raises UsageError for one that no group or more than one has; ApiError and UnreachableError.
     """
-    name, _, of = word.lower().partition(".")
-    groups = [group for group in await _groups(client) if not of or of in _names(*group)]
+    place = word.lower().partition(".")[2]
+    groups = [group for group in await _groups(client) if place in ("", *_names(*group))]
     answers = await asyncio.gather(*(_served(client, *group) for group in groups))
-    known: dict[str, Resource] = {}
-    for group, entries in zip(groups, answers, strict=True):
-        for resource in _named(group, entries, name):
-            known.setdefault(resource.gvk.group, resource)
-    if len(known) == 1 or "" in known:
-        return next(iter(known.values()))  # the core group was asked first
-    if not known:
-        raise UsageError(
-            f"the API server has no kind {word!r}: name it by its kind, plural, singular or short name, if "
-            "need be with its group, such as memcacheds.cache.example.com"
-        )
-    choices = " or ".join(sorted(f"{resource.plural}.{group}" for group, resource in known.items()))
-    raise UsageError(f"several groups have a kind {word!r}: say {choices}")
+    found = [
+        resource
+        for group, entries in zip(groups, answers, strict=True)
+        for resource in resources_of(*group, entries)
+    ]
+    nobody = (
+        f"the API server has no kind {word!r}: name it by its kind, plural, singular or short name, if "
+        "need be with its group, such as memcacheds.cache.example.com"
+    )
+    return choose(word, found, nobody)
+
+
+def choose(word: str, known: Iterable[Resource], nobody: str) -> Resource:
+    """The one that `word` means: of several versions the first, of several groups the core group's.
+
+    Raises UsageError: with `nobody` where it means none of them, or where it may be any of several groups'.
+    """
+    found: dict[str, Resource] = {}
+    for resource in known:
+        if resource.gvk.is_meant(word, resource.names):
+            found.setdefault(resource.gvk.group, resource)
+    if not found:
+        raise UsageError(nobody)
+    if len(found) > 1 and "" not in found:
+        choices = " or ".join(sorted(f"{resource.plural}.{group}" for group, resource in found.items()))
+        raise UsageError(f"several groups have a kind {word!r}: say {choices}")
+    return found.get("") or next(iter(found.values()))
 
 
 async def _groups(client: Client) -> list[tuple[str, str]]:
@@ -83,10 +97,3 @@ async def _served(client: Client, group: str, version: str) -> list[Body]:
     except ApiError:
         return []
     return list(answer.get("resources") or ())
-
-
-def _named(group: tuple[str, str], entries: list[Body], name: str) -> Iterator[Resource]:
-    for entry in entries:
-        words = (entry["name"], entry.get("singularName") or "", entry["kind"], *(entry.get("shortNames") or ()))
-        if "/" not in entry["name"] and name in map(str.lower, words):
-            yield from resources_of(*group, [entry])

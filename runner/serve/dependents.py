@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -28,9 +28,15 @@ GONE = ""
 log = structlog.get_logger(__name__)
 OnDependent = Callable[[Owner, GroupVersionKind, Mechanism, str], None]
 """Told of (whose run it is, kind of the dependent, how it names its owner, the dependent's namespace or "")."""
+OnWrite = Callable[[GroupVersionKind, str], Awaitable[None]]
+"""Told of kind and namespace ("" where it is cluster-scoped) of a dependent, before it is there."""
 SMALL = 64 * 1024
 INJECTED = 4 * 1024 * 1024
 """Bodies up to this many bytes are injected; the API server itself refuses more than 3 MiB."""
+
+
+async def nobody(_kind: GroupVersionKind, _namespace: str) -> None:
+    """Nobody keeps account of it."""
 
 
 class OwnWrites:
@@ -139,12 +145,12 @@ class Dependents:
         target: Target | None,
         owner: Owner,
         headers: CIMultiDict[str],
-        *,
-        tell: bool = True,
+        on_write: OnWrite | None = nobody,
     ) -> forward.Data:
         """The body to send on, with the owner in it where it belongs; `headers` are changed to fit it.
 
-        Unless `tell`, it creates no dependent that anybody would have to be told of.
+        `on_write` is told of the dependent's kind and namespace before it is there; None for a dry run, of which
+        nobody has to be told.
 
         Raises BodyError for one that cannot be read well enough to put the owner in.
         """
@@ -156,17 +162,24 @@ class Dependents:
         raw, complete = await forward.read_up_to(request.content, INJECTED)
         if not complete:
             return forward.rejoined(raw, request.content)
-        return await self._injected(raw, target, resource, owner, headers, tell=tell)
+        return await self._injected(raw, target, resource, owner, headers, on_write)
 
-    async def recognise(self, body: dict[str, Any], target: Target, owner: Owner) -> None:
-        """Tell of an object that names an owner of the requester's kind, e.g. after the operator was restarted."""
+    async def recognise(
+        self, body: dict[str, Any], target: Target, owner: Owner
+    ) -> tuple[GroupVersionKind, str] | None:
+        """Tell of an object that names an owner of the requester's kind, e.g. after the operator was restarted.
+
+        Returns its kind and namespace, if it is one.
+        """
         named = ownership.named_by(body, owner) if self._wanted(owner) else None
         if named is None or target.subresource not in {"", "status"}:
-            return
+            return None
         resource = await self._lookup(target)
-        if resource is not None:
-            namespace = ownership.dependent_namespace(target, body, namespaced=resource.namespaced)
-            self._tell(owner, resource.gvk, named, namespace)
+        if resource is None:
+            return None
+        namespace = ownership.dependent_namespace(target, body, namespaced=resource.namespaced)
+        self._tell(owner, resource.gvk, named, namespace)
+        return resource.gvk, namespace
 
     def might_be(self, raw: bytes) -> bool:
         """A cheap look at an object's bytes: does it name any owner?"""
@@ -198,8 +211,7 @@ class Dependents:
         resource: Resource,
         owner: Owner,
         headers: CIMultiDict[str],
-        *,
-        tell: bool,
+        on_write: OnWrite | None,
     ) -> bytes:
         content_type = forward.media_type(headers)
         inject = partial(injected, raw, content_type, target, owner, namespaced=resource.namespaced)
@@ -209,8 +221,9 @@ class Dependents:
             return raw
         headers.popall(hdrs.CONTENT_LENGTH, None)
         headers[hdrs.CONTENT_TYPE] = made.content_type
-        if tell:
+        if on_write is not None:
             self._tell(owner, resource.gvk, made.mechanism, made.namespace)
+            await on_write(resource.gvk, made.namespace)
         return made.body
 
     def _tell(self, owner: Owner, kind: GroupVersionKind, mechanism: Mechanism, namespace: str) -> None:

@@ -15,22 +15,17 @@ import hashlib
 import hmac
 import json
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Protocol
 
-import structlog
-
 from runner.differences import Difference
 from runner.objects import GroupVersionKind, Owner
+from runner.serve.dependents import OnWrite, OwnWrites, written
 from runner.serve.dryruns import DryRuns
+from runner.serve.seen import Children, Touched
 
-log = structlog.get_logger(__name__)
-
-
-KEPT = 8 * 1024 * 1024
-"""Bytes of a run's own objects that are kept, as they were answered."""
 _TEXT = """\
 ---
 apiVersion: v1
@@ -61,41 +56,6 @@ class Connection(Protocol):
     def abort(self) -> None: ...
 
 
-class Children:
-    """The objects of one run's own: which it wrote, or read and is named by as their owner."""
-
-    def __init__(self, owner: Owner) -> None:
-        self._owner = owner
-        self._kept: dict[str, tuple[int, dict[str, Any]]] = {}
-        self._size = 0
-
-    def bodies(self) -> tuple[dict[str, Any], ...]:
-        return tuple(body for _, body in self._kept.values())
-
-    def saw(self, method: str, body: object, size: int) -> None:
-        meta = body.get("metadata") if isinstance(body, dict) else None
-        uid = meta.get("uid") if isinstance(meta, dict) else None
-        if not isinstance(body, dict) or not isinstance(meta, dict) or not isinstance(uid, str):
-            return
-        if uid == self._owner.uid or (method == "GET" and not self._owns(meta)):
-            return
-        self._size -= self._kept.pop(uid, (0, {}))[0]
-        if method == "DELETE":
-            return
-        if self._size + size > KEPT:
-            log.warning("object of a run left out of `children`: there are too many", kept=len(self._kept))
-            return
-        rest = {name: value for name, value in meta.items() if name != "managedFields"}
-        self._kept[uid] = size, {**body, "metadata": rest}
-        self._size += size
-
-    def _owns(self, meta: dict[str, Any]) -> bool:
-        refs = meta.get("ownerReferences")
-        return isinstance(refs, list) and any(
-            isinstance(ref, dict) and ref.get("uid") == self._owner.uid for ref in refs
-        )
-
-
 class Grant:
     """A run's permission to pass, for as long as the context is open; `kubeconfig` is the text to hand to it."""
 
@@ -106,8 +66,12 @@ class Grant:
         tokens: tuple[bytes, ...],
         grants: set[Grant],
         children: Children | None,
+        own: OwnWrites,
     ) -> None:
         self.owner = owner
+        self.touched: Touched | None = None
+        self._on_write: OnWrite | None = None
+        self._own = own
         self.kubeconfig = kubeconfig
         self.dry_runs: DryRuns | None = None
         self.reads_only = False
@@ -125,6 +89,22 @@ class Grant:
     def children(self) -> tuple[dict[str, Any], ...]:
         """The objects of its own that the run wrote or read, as last answered; none where nobody wants them."""
         return self._children.bodies() if self._children is not None else ()
+
+    def take_account(self, on_write: OnWrite) -> Touched:
+        """From now on note what the run deals with, and tell of the places that it has dependents in."""
+        self.touched, self._on_write = Touched(), on_write
+        return self.touched
+
+    async def writes(self, kind: GroupVersionKind, namespace: str) -> None:
+        """The run has a dependent there, or is about to."""
+        if self._on_write is not None:
+            await self._on_write(kind, namespace)
+
+    async def deleted(self, deletion: Awaitable[object]) -> None:
+        """What the operator deletes because of this run is the run's own write: no run follows it."""
+        with self._own.under_way():
+            for uid, version in written("DELETE", await deletion):
+                self._own.add(uid, version)
 
     def only_dry_runs(self) -> None:
         """From now on nothing passes that would change the cluster; what would change it is noted."""
@@ -185,9 +165,10 @@ class Grants:
     Both are asked when a grant is issued.
     """
 
-    def __init__(self, port: Callable[[], int], keeps: Callable[[GroupVersionKind], bool]) -> None:
+    def __init__(self, port: Callable[[], int], keeps: Callable[[GroupVersionKind], bool], own: OwnWrites) -> None:
         self._port = port
         self._keeps = keeps
+        self._own = own
         self._key = secrets.token_bytes(32)
         self._alive: set[Grant] = set()
         self._fenced = False
@@ -199,7 +180,8 @@ class Grants:
         text = render(owner, self._port(), owner_secret=owner_secret, run_secret=run_secret)
         user = user_of(owner)
         tokens = tuple(basic(user, secret).encode() for secret in (run_secret, owner_secret))
-        return Grant(owner, text, tokens, self._alive, Children(owner) if self._keeps(owner.gvk) else None)
+        children = Children(owner) if self._keeps(owner.gvk) else None
+        return Grant(owner, text, tokens, self._alive, children, self._own)
 
     def find(self, authorization: str | None) -> Grant | None:
         """The living grant that an Authorization header belongs to."""

@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import aiohttp
 import structlog
@@ -36,6 +37,8 @@ LOOKED_AT = 4 * 1024 * 1024
 SMALL = 64 * 1024
 """Bodies of a known length up to this many bytes pass in one piece: that is cheaper than a stream."""
 HEADER_LINE = 1024 * 1024
+LIST = b'"items":'
+"""In the bytes of every list of whole objects, or of their metadata."""
 THIRD = (
     "the operator's kubeconfig acts as somebody else (`as`), and Kubernetes lets nobody act as a third from "
     "there; to try what a run may impersonate, log in as that account: `ansible-operator dev kubeconfig --as`"
@@ -71,8 +74,8 @@ class Proxy:
         self._dependents = Dependents(discovery, on_dependent, inject=inject, watched=watched)
         self._metrics = metrics
         self._comparing = Comparing(client, discovery)
-        self._grants = Grants(lambda: self.port, keeps_children)
         self._own = OwnWrites()
+        self._grants = Grants(lambda: self.port, keeps_children, self._own)
         self._server: web.ServerRunner | None = None
 
     async def start(self) -> None:
@@ -168,7 +171,10 @@ class Proxy:
         if request.headers.get("Expect", "").lower() == "100-continue":
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         headers = forward.request_headers(request.headers)
-        data = await self._dependents.outgoing(request, target, grant.owner, headers, tell=grant.dry_runs is None)
+        if grant.touched is not None and target is not None:
+            grant.touched.asked(request.method, target)
+        on_write = grant.writes if grant.dry_runs is None else None
+        data = await self._dependents.outgoing(request, target, grant.owner, headers, on_write)
         with self._noted(request.method):
             opened = self._client.open(request.method, request.raw_path, headers=headers, data=data)
             async with opened as upstream:
@@ -180,10 +186,11 @@ class Proxy:
     async def _answer(
         self, request: web.BaseRequest, target: Target | None, upstream: aiohttp.ClientResponse, grant: Grant
     ) -> web.StreamResponse:
+        lists = grant.keeps or grant.touched is not None
         if (
             target is not None
             and not grant.reads_only
-            and _worth_a_look(request.method, target, upstream, lists=grant.keeps)
+            and _worth_a_look(request.method, target, upstream, lists=lists)
         ):
             body, complete = await forward.read_up_to(upstream.content, LOOKED_AT)
             if not complete:
@@ -204,8 +211,12 @@ class Proxy:
         """Learn from an answer: own writes, and dependents that are there already."""
         write = method in WRITES
         if not write and not self._dependents.might_be(raw):
+            if grant.touched is not None and not target.name and LIST in raw:
+                grant.touched.shown(method, target, None)
             return
         body = forward.parsed(raw)
+        if grant.touched is not None and not target.name:
+            grant.touched.shown(method, target, body if isinstance(body, dict) else {})
         if method == "GET" and not target.name:
             await self._look_at_list(body, target, len(raw), grant)
             return
@@ -214,7 +225,7 @@ class Proxy:
                 self._own.add(uid, version)
         grant.saw(method, body, len(raw))
         if isinstance(body, dict) and method != "DELETE":
-            await self._dependents.recognise(body, target, grant.owner)
+            await self._recognise(body, target, grant)
 
     async def _look_at_list(self, body: object, target: Target, size: int, grant: Grant) -> None:
         """The run has read its own objects, among others."""
@@ -222,8 +233,13 @@ class Proxy:
         own = [item for item in items if ownership.named_by(item, grant.owner) is not None]
         for item in own:
             grant.saw("GET", item, size // len(items))
-        for item in own[:1]:
-            await self._dependents.recognise(item, target, grant.owner)
+        for item in own if grant.touched is not None else own[:1]:
+            await self._recognise(item, target, grant)
+
+    async def _recognise(self, body: dict[str, Any], target: Target, grant: Grant) -> None:
+        found = await self._dependents.recognise(body, target, grant.owner)
+        if found is not None and grant.dry_runs is None:
+            await grant.writes(*found)
 
 
 def _may_upgrade(method: str, target: Target | None) -> bool:

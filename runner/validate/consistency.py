@@ -11,7 +11,17 @@ from runner.validate.content.places import Places
 from runner.validate.content.reach import Reach, reach
 from runner.validate.documents import Document, of_kind
 from runner.validate.findings import Finding
-from runner.validate.manifests import crds, definitions, rbac, results, samples, scopes, specvars, structural
+from runner.validate.manifests import (
+    crds,
+    definitions,
+    pruning,
+    rbac,
+    results,
+    samples,
+    scopes,
+    specvars,
+    structural,
+)
 from runner.validate.manifests.crds import Watched
 
 NONE = (
@@ -40,6 +50,8 @@ def check(
     yield from rbac.check_tasks([touch for _, of in reached for touch in of.touches], manifests)
     for item, of in reached:
         yield from _of_reach(item, of, found)
+        yield from rbac.check_prune(item, of.touches, manifests)
+    yield from pruning.check(watched, manifests)
 
 
 def _of_watches(watched: list[Watched], found: list[Document]) -> Iterator[Finding]:

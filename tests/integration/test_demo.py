@@ -20,5 +20,7 @@ def test_every_step_of_the_demo_comes_true_and_shows_what_was_typed_and_what_cam
     )
     assert demo.returncode == 0, demo.stdout + demo.stderr
     assert len(re.findall(r"was put back in [\d.]+ s", demo.stdout)) == 3
+    assert "because  Deployment default/helloapp-sample changed by kubectl: spec.replicas" in demo.stdout
+    assert "A run would change 1 object: Deployment default/memcached-sample: spec.replicas" in demo.stdout
     assert re.search(r"created: cold [\d.]+ s   warm [\d.]+ s", demo.stdout)
     assert re.search(r"Warning +ReconcileFailed +spec.image 'not an image' is not", demo.stdout)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import importlib.resources
 import json
 import os
 import subprocess
@@ -35,48 +36,53 @@ KEEP = """
       data: {greeting: "{{ greeting | default('hello') }}"}
 """
 NAMESPACE = "namespace: '{{ ansible_operator_meta.namespace }}'"
+CHANGED, SAME, SKIPPED = "changed", "ok", "skipped"
+REFUSED = "check mode: the API proxy lets nothing pass"
+NO_HELM = "Failed to find required executable"
 MODULES = {
-    "created": ("k8s", "{definition: {apiVersion: v1, kind: ConfigMap, metadata: {name: new, NS}}}"),
-    "changed": (
-        "k8s",
-        "{definition: {apiVersion: v1, kind: ConfigMap, metadata: {name: there, NS}, data: {a: z}}}",
-    ),
-    "applied": (
-        "k8s",
-        "{apply: true, definition: {apiVersion: v1, kind: ConfigMap, metadata: {name: there, NS}, data: {b: z}}}",
-    ),
+    "created": ("k8s", "{definition: {apiVersion: v1, kind: ConfigMap, metadata: {name: new, NS}}}", CHANGED),
+    "changed": ("k8s", "{definition: {THERE, data: {a: z}}}", CHANGED),
+    "applied": ("k8s", "{apply: true, definition: {THERE, data: {b: z}}}", CHANGED),
     "applied by the server": (
         "k8s",
         "{apply: true, server_side_apply: {field_manager: t, force_conflicts: true},"
         " definition: {apiVersion: v1, kind: ConfigMap, metadata: {name: ssa, NS}, data: {b: z}}}",
+        CHANGED,
     ),
-    "patched": (
-        "k8s",
-        "{state: patched, kind: ConfigMap, name: there, NS, definition: {data: {c: z}}}",
-    ),
-    "forced": (
-        "k8s",
-        "{force: true, definition: {apiVersion: v1, kind: ConfigMap, metadata: {name: there, NS}, data: {d: z}}}",
-    ),
-    "deleted": ("k8s", "{state: absent, api_version: v1, kind: ConfigMap, name: there, NS}"),
+    "patched": ("k8s", "{state: patched, kind: ConfigMap, name: there, NS, definition: {data: {c: z}}}", CHANGED),
+    "forced": ("k8s", "{force: true, definition: {THERE, data: {d: z}}}", CHANGED),
+    "deleted": ("k8s", "{state: absent, api_version: v1, kind: ConfigMap, name: there, NS}", CHANGED),
     "secret": (
         "k8s",
         "{definition: {apiVersion: v1, kind: Secret, metadata: {name: login, NS}, data: {password: PASSWORD}}}",
+        CHANGED,
     ),
     "json patch": (
         "k8s_json_patch",
         "{api_version: v1, kind: ConfigMap, name: there, NS, patch: [{op: add, path: /data/e, value: z}]}",
+        CHANGED,
     ),
-    "scaled": ("k8s_scale", "{api_version: apps/v1, kind: Deployment, name: web, NS, replicas: 3}"),
-    "service": ("k8s_service", "{name: svc, NS, ports: [{port: 80}], selector: {a: b}}"),
-    "rolled back": ("k8s_rollback", "{api_version: apps/v1, kind: Deployment, name: web, NS}"),
-    "drained": ("k8s_drain", "{name: NODE, state: cordon}"),
-    "tainted": ("k8s_taint", "{name: NODE, taints: [{key: a, effect: NoSchedule}]}"),
-    "copied": ("k8s_cp", "{pod: nobody, NS, remote_path: /tmp/a, content: a}"),
-    "executed": ("k8s_exec", "{pod: nobody, NS, command: date}"),
-    "read": ("k8s_info", "{api_version: v1, kind: ConfigMap, NS}"),
+    "scaled": ("k8s_scale", "{api_version: apps/v1, kind: Deployment, name: web, NS, replicas: 3}", CHANGED),
+    "service": ("k8s_service", "{name: svc, NS, ports: [{port: 80}], selector: {a: b}}", CHANGED),
+    "rolled back": ("k8s_rollback", "{api_version: apps/v1, kind: Deployment, name: web, NS}", CHANGED),
+    "cordoned": ("k8s_drain", "{name: NODE, state: cordon}", SKIPPED),
+    "drained": ("k8s_drain", "{name: NODE, state: drain, delete_options: {force: true}}", SKIPPED),
+    "tainted": ("k8s_taint", "{name: NODE, taints: [{key: a, effect: NoSchedule}]}", CHANGED),
+    "copied": ("k8s_cp", "{pod: shell, NS, remote_path: /tmp/a, content: a}", REFUSED),
+    "executed": ("k8s_exec", "{pod: shell, NS, command: date}", REFUSED),
+    "logged": ("k8s_log", "{name: shell, NS}", SAME),
+    "read": ("k8s_info", "{api_version: v1, kind: ConfigMap, NS}", SAME),
+    "discovered": ("k8s_cluster_info", "{}", SAME),
+    "a release": ("helm", "{name: a, chart_ref: /chart, release_namespace: default}", NO_HELM),
+    "releases": ("helm_info", "{name: a, release_namespace: default}", NO_HELM),
+    "a plugin": ("helm_plugin", "{plugin_path: /plugin}", NO_HELM),
+    "plugins": ("helm_plugin_info", "{}", NO_HELM),
+    "a chart": ("helm_pull", "{chart_ref: /chart, destination: /tmp}", NO_HELM),
+    "a login": ("helm_registry_auth", "{host: localhost, username: a, password: correct-horse}", NO_HELM),
+    "a repository": ("helm_repository", "{name: a, repo_url: 'http://localhost'}", NO_HELM),
+    "a template": ("helm_template", "{chart_ref: /chart}", NO_HELM),
 }
-"""What is asked of which module."""
+"""What is asked of which module, and what comes of it; k8s_drain has no check mode, helm is not installed."""
 ROOT = Path(__file__).parents[2]
 SAMPLE_GROUP = "sample.example.com/v1alpha1"
 SAMPLES: dict[str, Object] = {
@@ -143,34 +149,82 @@ class Audit:
         return ours and not kubernetes and event["verb"] in verbs and event["stage"] == "ResponseComplete"
 
 
-def table(node: str) -> str:
+def table(node: str, *, helm: bool = True) -> str:
     """A role that asks everything of the table, and goes on after what fails."""
     tasks = [
         f"- name: {name}\n  kubernetes.core.{module}: {arguments}\n  ignore_errors: true\n"
-        for name, (module, arguments) in MODULES.items()
+        for name, (module, arguments, _) in MODULES.items()
+        if helm or not module.startswith("helm")
     ]
-    return "".join(tasks).replace("NS", NAMESPACE).replace("PASSWORD", PASSWORD).replace("NODE", node)
+    there = "apiVersion: v1, kind: ConfigMap, metadata: {name: there, NS}"
+    given = "".join(tasks).replace("THERE", there).replace("NS", NAMESPACE)
+    return given.replace("PASSWORD", PASSWORD).replace("NODE", node)
 
 
-def test_check_mode_leaves_all_as_it_is_whatever_module_is_used(
-    project: Project, operate: Operate, things: Things, observer: Observer, control_plane: ControlPlane
-) -> None:
+def came_of(runner_dir: Path) -> dict[str, str]:
+    """What Ansible says of each task of the run: ok, changed, skipped, or why it failed."""
+    found = {}
+    for file in runner_dir.rglob("job_events/*.json"):
+        event = json.loads(file.read_text())
+        told, data = event["event"], event.get("event_data", {})
+        if told == "runner_on_ok":
+            found[data["task"]] = CHANGED if data["res"].get("changed") else SAME
+        elif told in ("runner_on_failed", "runner_on_skipped"):
+            found[data["task"]] = SKIPPED if told == "runner_on_skipped" else str(data["res"].get("msg"))
+    return found
+
+
+def as_expected(found: str, expected: str) -> bool:
+    return found == expected if expected in (CHANGED, SAME, SKIPPED) else expected in found
+
+
+@pytest.fixture
+def everything(project: Project, things: Things, observer: Observer) -> None:
+    """A role that uses every module, and what it acts on."""
     project.role("table", table(observer.list("v1", "Node")[0]["metadata"]["name"]))
     project.watch("table", finalizer={"name": "test.example.com/bye", "role": "table"})
     observer.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "there"}, "data": {"a": "y"}})
     observer.create(
         {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login"}, "data": {"password": ""}}
     )
+    pod = {"containers": [{"name": "shell", "image": "shell"}]}
+    observer.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "shell"}, "spec": pod})
     observer.create(DEPLOYMENT)
-    operator = operate("--executor=warm")
+    for image in ("web:2", "web:3"):  # something to roll back to
+        containers = [{"name": "web", "image": image}]
+        observer.patch(
+            "apps/v1", "Deployment", "web", {"spec": {"template": {"spec": {"containers": containers}}}}
+        )
+        wait_for("the revision", partial(rolled_out, observer, image), seconds=PATIENCE)
+
+
+def rolled_out(observer: Observer, image: str) -> bool:
+    sets = observer.list("apps/v1", "ReplicaSet")
+    return any(each["spec"]["template"]["spec"]["containers"][0]["image"] == image for each in sets)
+
+
+def test_every_module_of_the_collection_is_in_the_table() -> None:
+    found = importlib.resources.files("ansible_collections.kubernetes.core.plugins.modules").iterdir()
+    there = {Path(str(file)).stem for file in found if file.name.endswith(".py")} - {"__init__"}
+    assert {module for module, _, _ in MODULES.values()} == there
+
+
+@pytest.mark.usefixtures("everything")
+def test_check_mode_leaves_all_as_it_is_whatever_module_is_used(
+    operate: Operate, things: Things, observer: Observer, control_plane: ControlPlane
+) -> None:
     things.create("a", **CHECK)
     audit = Audit(control_plane, observer.namespace)
+    operator = operate("--executor=warm")
 
-    found = drifted(things, "a", "True")
+    found = drifted(things, "a", "True", seconds=2 * PATIENCE)
 
     own = f"update /apis/test.example.com/v1/namespaces/{observer.namespace}/things/a/status"
     assert {uri.partition("?")[0] for uri in audit.changes()} == {own}
     assert len(audit.dry_runs()) >= 8
+    results = came_of(operator.runner_dir)
+    assert {name: found for name, found in results.items() if not as_expected(found, MODULES[name][2])} == {}
+    assert set(results) == set(MODULES)
     assert "ConfigMap" in found["message"]
     body = things.get("a")
     assert [each["type"] for each in body["status"]["conditions"]] == ["Drifted"]
@@ -275,6 +329,21 @@ def test_a_check_that_fails_leaves_drift_unknown_and_is_no_failure(
 Preview = Callable[..., subprocess.CompletedProcess[str]]
 
 
+def previewed(
+    project: Path, body: Object, plane: ControlPlane, namespace: str
+) -> subprocess.CompletedProcess[str]:
+    (project / "cr.yaml").write_text(yaml.safe_dump(body))
+    where = ["-n", namespace, "--kubeconfig", str(plane.kubeconfig)]
+    return subprocess.run(
+        [sys.executable, "-m", "runner", "preview", "-f", "cr.yaml", *where],
+        cwd=project,
+        env={**os.environ, "ANSIBLE_GATHERING": "explicit"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
 @pytest.fixture
 def preview(control_plane: ControlPlane, project: Project, things: Things) -> Preview:
     project.role("keep", KEEP)
@@ -282,18 +351,47 @@ def preview(control_plane: ControlPlane, project: Project, things: Things) -> Pr
 
     def run(spec: Object, name: str = "a") -> subprocess.CompletedProcess[str]:
         body = {"apiVersion": GROUP, "kind": "Thing", "metadata": {"name": name}, "spec": spec}
-        (project / "cr.yaml").write_text(yaml.safe_dump(body))
-        where = ["-n", things.observer.namespace, "--kubeconfig", str(control_plane.kubeconfig)]
-        return subprocess.run(
-            [sys.executable, "-m", "runner", "preview", "-f", "cr.yaml", *where],
-            cwd=project.path,
-            env={**os.environ, "ANSIBLE_GATHERING": "explicit"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return previewed(project.path, body, control_plane, things.observer.namespace)
 
     return run
+
+
+@pytest.mark.usefixtures("everything")
+def test_preview_changes_nothing_whatever_module_is_used(
+    control_plane: ControlPlane, project: Project, things: Things, observer: Observer
+) -> None:
+    project.role("table", table(observer.list("v1", "Node")[0]["metadata"]["name"], helm=False))
+    audit = Audit(control_plane, observer.namespace)
+    body = {"apiVersion": GROUP, "kind": "Thing", "metadata": {"name": "a"}, "spec": {}}
+
+    shown = previewed(project.path, body, control_plane, observer.namespace)
+
+    assert shown.returncode == 1, shown.stderr
+    assert f"+++ ConfigMap {observer.namespace}/new (applied)" in shown.stdout
+    assert PASSWORD not in shown.stdout + shown.stderr
+    assert audit.changes() == []
+    assert len(audit.dry_runs()) >= 8
+    assert things.get("a") == {}
+
+
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_preview_of_a_sample_changes_nothing(
+    kind: str, control_plane: ControlPlane, things: Things, observer: Observer, tmp_path: Path
+) -> None:
+    observer.apply(ROOT / "crds")
+    wait_for(f"{kind} to be served", partial(observer.serves, SAMPLE_GROUP, kind), seconds=30)
+    observer.create({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "registry-login"}})
+    for name in ("roles", "playbooks", "watches.yaml"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    audit = Audit(control_plane, observer.namespace)
+    body = {"apiVersion": SAMPLE_GROUP, "kind": kind, "metadata": {"name": "a"}, "spec": SAMPLES[kind]}
+
+    shown = previewed(tmp_path, body, control_plane, observer.namespace)
+
+    assert shown.returncode == 1, shown.stderr
+    assert f"+++ {kind} {observer.namespace}/a (applied)" in shown.stdout
+    assert audit.changes() == []
+    assert audit.dry_runs()
 
 
 def test_preview_shows_what_a_new_resource_would_make(

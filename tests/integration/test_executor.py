@@ -361,6 +361,8 @@ HANG = "- debug:\n- command: sleep 1000"
 
 
 async def test_a_run_beyond_its_deadline_is_ended(bench: Bench) -> None:
+    await bench.run("- debug:")  # what runs are forked from is there now
+
     outcome = await bench.run(HANG, deadline=1.5)
 
     assert outcome.ending is Ending.DEADLINE

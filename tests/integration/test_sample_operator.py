@@ -54,6 +54,18 @@ def test_helloapp_becomes_a_deployment_and_a_service_and_refuses_what_is_no_imag
     assert "{{ not }} an image" in condition(failed, "Failure")["message"]
 
 
+def test_the_ingress_of_a_helloapp_comes_and_goes_with_its_host(sample: Observer) -> None:
+    sample.create(resource("HelloApp", "hosted", {"image": "nginx:1.29", "host": "hello.example.com"}))
+    successful(sample, "HelloApp", "hosted")
+    ingress = sample.get("networking.k8s.io/v1", "Ingress", "hosted") or {}
+    assert ingress["spec"]["rules"][0]["host"] == "hello.example.com"
+    sample.patch(GROUP, "HelloApp", "hosted", {"spec": {"host": None}})
+    gone = partial(sample.get, "networking.k8s.io/v1", "Ingress", "hosted")
+    wait_for("the Ingress to be gone", lambda: gone() is None, seconds=PATIENCE)
+    assert deployment(sample, "hosted")
+    assert sample.get("v1", "Service", "hosted")
+
+
 def test_podset_scales_by_its_scale_subresource_and_names_its_pods(sample: Observer) -> None:
     sample.create(resource("PodSet", "set", {"replicas": 1}))
     for replicas in (3, 2):

@@ -133,7 +133,7 @@ def events(things: Things) -> list[tuple[str, str]]:
 
 
 def test_a_paused_object_is_left_alone_and_runs_once_when_it_is_resumed(
-    curious: Project, operate: Operate, things: Things, command: Command
+    curious: Project, operate: Operate, things: Things, command: Command, control_plane: ControlPlane
 ) -> None:
     operate()
     things.create("first")
@@ -142,11 +142,16 @@ def test_a_paused_object_is_left_alone_and_runs_once_when_it_is_resumed(
     wait_for("the condition", lambda: things.condition("first", "Paused"), seconds=PATIENCE)
     assert things.condition("first", "Paused")["status"] == "True"
 
+    offset = control_plane.audit_log.stat().st_size
     assert "but is paused" in command("reconcile", "thing", "first")
+    things.observer.patch("v1", "ConfigMap", "first", {"data": {"size": "other"}})
     for size in (2, 3):
         things.patch("first", {"spec": {"size": size}})
         wait_for("the change to be seen", partial(seen_while_paused, things, "first"), seconds=PATIENCE)
     assert len(runs(curious, "first")) == 1
+    written = writes(control_plane.audit_log, offset, things.observer.namespace, "first")
+    ours = [("patch", "")] * 4
+    assert sorted(written) == [*ours, ("update", "status"), ("update", "status")]  # the condition, each generation
 
     command("resume", "Thing.test.example.com", "first")
     things.wait("first", "Successful", seconds=PATIENCE)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from runner.config.watches import Content
 from runner.control.reasons import described, told
 from runner.control.request import Reason, Reasons, Trigger
-from runner.execute.artifacts import about
-from runner.execute.run import Run
+from runner.execute.artifacts import about, over
+from runner.execute.run import Ending, Outcome, Run, Stats
 from runner.objects import GroupVersionKind, ObjectKey
 
 PAGE = (Path(__file__).parents[2] / "docs/how-to/why-did-it-run.md").read_text()
@@ -33,8 +33,16 @@ def test_the_sample_of_run_json_is_what_a_run_leaves() -> None:
     dependent = ObjectKey(GroupVersionKind.of(edited["apiVersion"], edited["kind"]), owner.namespace, owner.name)
     reason = Reason(Trigger.DEPENDENT, dependent, edited["manager"], tuple(edited["fields"]), edited["time"])
     started = datetime(2030, 1, 31, 9, 0, 0, 125000, UTC)
-    why = {"reasons": described(Reasons((reason,)), started), "attempt": 2, "previous": "succeeded"}
+    why = {
+        "reasons": described(Reasons((reason,)), started),
+        "attempt": 2,
+        "previous": "succeeded",
+        "because": [told(reason)],
+        "names": SAMPLE["names"],
+    }
     content = Content(Path(SAMPLE["content"]), is_role=True)
     run = Run(SAMPLE["id"], owner, SAMPLE["uid"], content, {}, "", generation=3, why=why)
-    assert list(about(run, "warm", "", started).items()) == list(SAMPLE.items())
+    outcome = Outcome(Ending.FINISHED, 0, Stats(ok=2, changed=1), changed=("Run memcached",))
+    found = over(about(run, "warm", "", started), outcome, started + timedelta(seconds=1))
+    assert list(found.items()) == list(SAMPLE.items())
     assert told(reason) == "Deployment shop/example changed by kubectl-edit: spec.replicas"

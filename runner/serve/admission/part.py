@@ -15,6 +15,7 @@ from runner.config.watches import Watch
 from runner.config.webhooks import Endpoint
 from runner.errors import RunError
 from runner.execute.executor import Executor
+from runner.execute.rundir import private_root
 from runner.execute.specs import Specs
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery, ObjectsApi
@@ -73,8 +74,9 @@ class Admission:
         metrics: Metrics,
     ) -> None:
         self._watches = [watch for watch in watches if watch.has_webhooks]
-        self._executor = executor.beside(FILES)
-        self._specs = Specs(executor.root / FILES, settings.environment)
+        place = private_root(settings.runner_dir) / FILES
+        self._executor = Executor(place, settings.environment, sibling=executor)
+        self._specs = Specs(place, settings.environment)
         at_once = max(2, available_processors())
         tasks = Tasks(self._executor, proxy.grant, at_once=at_once, ansible_args=settings.ansible_args)
         directory = None if settings.webhooks == "dev" else _directory(settings)

@@ -88,6 +88,24 @@ def check_tasks(touches: Sequence[tuple[str, Touch]], manifests: list[Document])
             yield _finding("rbac-missing-for-tasks", _largest(roles), need, lacking)
 
 
+def check_prune(
+    item: Watched, touches: Sequence[tuple[str, Touch]], manifests: list[Document]
+) -> Iterator[Finding]:
+    """One finding for each kind that the tasks create and no role allows to prune."""
+    roles = _roles(manifests)
+    if not item.watch.prune or not roles or _is_given_more(manifests):
+        return
+    rules = [rule for role in roles for rule in _rules(role)]
+    crds = of_kind(manifests, "CustomResourceDefinition")
+    created = {(touch.group, resource_of(touch, crds)) for _, touch in touches if "create" in touch.verbs}
+    for group, resource in sorted(created):
+        why = f"needed to prune what {item.watch.gvk.kind}s no longer have"
+        need = Need(group, resource, ("delete", "list"), why)
+        lacking = _lacking(need, rules)
+        if lacking and "/" not in resource:
+            yield _finding("rbac-missing-for-prune", _largest(roles), need, lacking)
+
+
 def _surely(touch: Touch) -> set[str]:
     """Of the verbs that a module may use, those it cannot do without; reading needs one of two."""
     if touch.subresource:

@@ -67,7 +67,7 @@ def of_watch(watch: Watch) -> Iterator[Touch]:
     """What the operator itself does with a kind that it watches."""
     gvk = watch.gvk
     version = f"{gvk.group}/{gvk.version}" if gvk.group else gvk.version
-    yield Touch(version, gvk.kind, (*READ, *(["update"] if watch.finalizer else [])))
+    yield Touch(version, gvk.kind, (*READ, *(["update"] if watch.finalizer or watch.prune else [])))
     if watch.manage_status:
         yield Touch(version, gvk.kind, ("update",), "status")
     for reference in watch.references:

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from bench.demo import README, RECORDED, STEPS, WIDTH, excerpt, recorded, title
+from bench.demo import README, RECORDED, WIDTH, excerpt, recorded
+from bench.demosteps import STEPS, title
 from runner.errors import DevError
 
 ROOT = Path(__file__).parents[3]
 SHOWN = "\n".join(
-    ["Starting", *(f"{n}. Step\n    $ kubectl {n}\n    ✓ 0.1 s" for n in range(1, 8)), "│ a │", "All came true."]
+    ["Starting", *(f"{n}. Step\n    $ kubectl {n}\n    ✓ 0.1 s" for n in range(1, 13)), "│ a │", "All came true."]
 )
 
 
@@ -24,14 +25,14 @@ def test_the_readme_has_the_steps_that_the_demo_has() -> None:
 
 def test_a_recording_has_every_title_and_some_steps_as_a_whole() -> None:
     lines = list(excerpt(SHOWN))
-    assert [line for line in lines if line.endswith("Step")] == [f"{n}. Step" for n in range(1, 8)]
+    assert [line for line in lines if line.endswith("Step")] == [f"{n}. Step" for n in range(1, 13)]
     assert [line for line in lines if "kubectl" in line] == [f"    $ kubectl {n}" for n in RECORDED]
     assert lines[-1] == "All came true."
 
 
 def test_a_long_answer_is_cut_and_a_long_command_is_not() -> None:
     long = "long " * 100
-    first, *_, typed, answered, _last = excerpt(f"1. a\n2. b\n3. c\n    $ {long}\n    {long}\nEnd.")
+    first, *_, typed, answered, _last = excerpt(f"1. a\n2. b\n3. c\n4. d\n    $ {long}\n    {long}\nEnd.")
     assert first == "1. a"
     assert typed == f"    $ {long}"
     assert len(answered) == WIDTH

@@ -6,46 +6,10 @@ from typing import Any
 
 import pytest
 
-from runner.commands.once import for_one_run, held, resolve
+from runner.commands.once import for_one_run, held
 from runner.config.settings import Settings
-from runner.errors import SettingsError
-from runner.kube.discovery import Resource
-from runner.objects import GroupVersionKind
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
-
-
-def kind(kind: str, plural: str, group: str, *short: str) -> Resource:
-    names = frozenset({plural, kind.lower(), *short})
-    return Resource(GroupVersionKind(group, "v1", kind), plural, True, frozenset(), frozenset(), names)
-
-
-SITES = kind("Site", "sites", "web.example.com", "si")
-OTHER_SITES = kind("Site", "sites", "cdn.example.com")
-CACHES = kind("Cache", "caches", "web.example.com")
-
-
-@pytest.mark.parametrize(
-    "text", ["si", "site", "sites", "Site", "SITE", "sites.web.example.com", "site.v1.web.example.com"]
-)
-def test_kind_is_found_as_kubectl_finds_it(text: str) -> None:
-    assert resolve(text, [SITES, CACHES]) is SITES
-
-
-def test_group_tells_kinds_of_one_name_apart() -> None:
-    assert resolve("site.cdn.example.com", [SITES, OTHER_SITES]) is OTHER_SITES
-
-
-def test_name_of_two_kinds_is_refused_with_both() -> None:
-    with pytest.raises(
-        SettingsError, match=r"any of sites\.cdn\.example\.com, sites\.web\.example\.com: say which"
-    ):
-        resolve("sites", [SITES, OTHER_SITES])
-
-
-def test_kind_that_is_not_watched_is_refused_with_those_that_are() -> None:
-    with pytest.raises(SettingsError, match=r"pods is no kind that watches\.yaml names: there are caches\.web"):
-        resolve("pods", [SITES, CACHES])
 
 
 def lease(namespace: str, renewed: str, holder: str = "me", **spec: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from runner.config.watches import Content, Watch
-from runner.control.attempt import Result, UnderWay, Verdict, place
+from runner.control.attempt import Result, UnderWay, Verdict
 from runner.control.plan import Defaults
 from runner.control.progress import EVERY, message
 from runner.control.reconciler import Reconciler
@@ -29,7 +29,6 @@ from tests.unit.control.test_reconciler import FAILURE, KEY, SUCCESS, WATCH, Sce
 __all__ = ["scene"]
 
 ROLE = Content(Path("/opt/ansible/roles/website"), is_role=True)
-PLAYBOOK = Content(Path("/opt/ansible/site.yml"), is_role=False)
 TASK = {"task": "Wait for the\n Deployment", "task_path": "/opt/ansible/roles/website/tasks/main.yml:12"}
 SINCE = datetime(2026, 11, 22, 2, tzinfo=UTC)
 MOMENT = Moment(SINCE, 1)
@@ -69,19 +68,6 @@ def test_a_run_that_has_not_come_to_a_task_says_so() -> None:
 
 def test_the_name_of_a_task_is_bounded() -> None:
     assert len(message(60, run({"task": "x" * 9999}))) < 300
-
-
-@pytest.mark.parametrize(
-    ("path", "content", "expected"),
-    [
-        ("/opt/ansible/roles/website/tasks/main.yml:12", ROLE, "roles/website/tasks/main.yml:12"),
-        ("/opt/ansible/tasks/one.yml:1", PLAYBOOK, "tasks/one.yml:1"),
-        ("/usr/share/ansible/main.yml:1", ROLE, "/usr/share/ansible/main.yml:1"),
-        (None, ROLE, ""),
-    ],
-)
-def test_a_task_is_found_from_where_its_content_is(path: str | None, content: Content, expected: str) -> None:
-    assert place({"task_path": path}, content) == expected
 
 
 def test_the_tasks_that_failed_are_noted_but_not_those_that_may_fail() -> None:
@@ -186,7 +172,7 @@ async def test_a_run_that_is_over_soon_is_not_told_of(scene: Scene) -> None:
 
 async def test_a_run_that_lasts_is_told_of_once_a_minute(slow: Slow) -> None:
     slow.start()
-    await until(lambda: 'task "Wait" (/roles/apple/tasks/main.yml:4)' in slow.message)
+    await until(lambda: 'task "Wait" (roles/apple/tasks/main.yml:4)' in slow.message)
     assert slow.slept == [slow.reconciler._progress._every]
     slow.note(cast(Run, None), started("Create"))
     assert "Create" not in slow.message
@@ -304,7 +290,7 @@ async def test_a_failed_task_is_reported_with_its_module_and_place(scene: Scene)
     scene.executor = Failing()
     await scene.made().reconcile(Request(KEY, frozenset({Trigger.CREATED}), 0.0))
     assert scene.attempt.under_way is not None
-    assert scene.attempt.under_way.failed == [("k8s", "/opt/ansible/roles/website/tasks/main.yml:3")]
+    assert scene.attempt.under_way.failed == [("k8s", "roles/website/tasks/main.yml:3")]
 
 
 class Failing(FakeExecutor):

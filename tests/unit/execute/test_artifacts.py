@@ -5,13 +5,25 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from runner.config.watches import Content
-from runner.execute.artifacts import StdoutFile, begin, described_environment, finish, rotate, started
-from runner.execute.run import Run
+from runner.execute.artifacts import (
+    StdoutFile,
+    about,
+    begin,
+    described_environment,
+    finish,
+    over,
+    rotate,
+    started,
+    tell,
+)
+from runner.execute.failure import failed
+from runner.execute.run import Ending, Outcome, Run, Stats
 from runner.objects import GroupVersionKind, ObjectKey
 
 
@@ -90,6 +102,7 @@ def test_a_run_leaves_why_and_how_it_was_started_in_a_private_file(tmp_path: Pat
         "uid": "u",
         "generation": 3,
         "content": "/roles/thing",
+        "kept": 20,
         "engine": "cold",
         "whyCold": "a reason",
         **WHY,
@@ -130,3 +143,29 @@ def test_a_file_that_cannot_be_written_does_not_end_the_run(tmp_path: Path) -> N
 )
 def test_of_a_runs_environment_the_artifacts_show_what_is_no_secret(name: str, value: str, shown: bool) -> None:
     assert described_environment({name: value}) == {name: value if shown else "(hidden)"}
+
+
+def test_what_came_of_a_run_is_added_when_it_has_ended() -> None:
+    outcome = Outcome(Ending.FINISHED, 2, Stats(ok=2, failures=1), ("no",), (failed({"res": {"msg": "no"}}),))
+    began = datetime(2030, 1, 31, 9, tzinfo=UTC)
+    found = over(about(RUN, "warm", "", began), outcome, began + timedelta(seconds=1.5))
+    assert {name: found[name] for name in ("ended", "result", "seconds", "tasks", "failures")} == {
+        "ended": "2030-01-31T09:00:01.500Z",
+        "result": "failed",
+        "seconds": 1.5,
+        "tasks": {"ok": 2, "changed": 0, "skipped": 0, "failures": 1},
+        "failures": ["no"],
+    }
+
+
+def test_a_check_run_says_so() -> None:
+    checking = replace(RUN, ansible_args="--tags a --check --diff")
+    assert about(checking, "warm", "", datetime.now(UTC))["check"] is True
+
+
+def test_whoever_reads_the_file_never_finds_half_of_it(tmp_path: Path) -> None:
+    tell(tmp_path, {"id": "7"})
+    with (tmp_path / "run.json").open() as before:
+        tell(tmp_path, {"id": "8"})
+        assert json.load(before) == {"id": "7"}
+    assert [file.name for file in tmp_path.iterdir()] == ["run.json"]

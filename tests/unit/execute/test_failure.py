@@ -249,6 +249,7 @@ def test_a_result_of_any_shape_has_a_text(result: Any) -> None:
         ("/opt/ansible/roles/website/tasks/main.yml:5", "roles/website/tasks/main.yml:5"),
         ("/home/me/.ansible/collections/ansible_collections/acme/web/roles/site/tasks/main.yml:5",
          "acme.web/roles/site/tasks/main.yml:5"),
+        ("/usr/share/ansible/main.yml:1", "/usr/share/ansible/main.yml:1"),
         ("/srv/operator/playbooks/site.yml:9", "playbooks/site.yml:9"),
         ("/runner/web.example.com/v1/Website/default/blog/project/961e68b1288e435e9be89e031839f909:1", ""),
         ("", ""),

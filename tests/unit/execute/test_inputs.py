@@ -16,7 +16,6 @@ from runner.execute.inputs import (
     generated_inventory,
     remove_inputs,
     roles_path,
-    unquoted,
     write_inputs,
 )
 from runner.execute.run import Run
@@ -73,13 +72,6 @@ def test_ansible_args_are_written_only_where_there_are_some(directory: RunDirect
 
     write_inputs(directory, RUN, {})
     assert not (directory.path / "env/cmdline").exists()
-
-
-@pytest.mark.parametrize(
-    ("given", "used"), [("'-v'", "-v"), ("-e 'a b'", "-e 'a b'"), ("'", "'"), ("''", ""), ("'a", "'a")]
-)
-def test_one_pair_of_quotes_around_ansible_args_is_removed(given: str, used: str) -> None:
-    assert unquoted(given) == used
 
 
 @pytest.mark.parametrize(

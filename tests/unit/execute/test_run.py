@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from runner.execute.run import Ending, Event, Outcome, State, completion, conclude, fold
+from runner.execute.output import completion
+from runner.execute.run import Ending, Event, Outcome, State, conclude, fold
 
 REQUEUE = "operator_sdk.util.requeue_after"
 
@@ -116,6 +117,14 @@ def test_without_a_recap_every_failure_counts() -> None:
     assert outcome(failed("x")).messages == ("x",)
 
 
+def test_what_ended_a_run_goes_before_failures_that_may_have_been_rescued() -> None:
+    found = outcome(failed("maybe rescued"), ending=Ending.DEADLINE, deadline=20.0)
+    assert [failure.cause.partition(" because")[0] for failure in found.failures] == [
+        "The run was ended",
+        "maybe rescued",
+    ]
+
+
 def test_an_unreachable_host_is_a_failure() -> None:
     made = outcome(event("runner_on_unreachable", host="web", res={"msg": "no route"}), recap(dark={"web": 1}))
 
@@ -189,3 +198,10 @@ def test_facts_that_are_gathered_or_censored_are_not() -> None:
     gathered = event("runner_on_ok", task_action="gather_facts", res={"ansible_facts": {"a": 1}})
     censored = event("runner_on_ok", task_action="set_fact", res={"censored": "the output has been hidden"})
     assert dict(fold(fold(State(), gathered), censored).facts) == {}
+
+
+def test_the_first_tasks_that_changed_something_are_named() -> None:
+    tasks = [
+        event("runner_on_ok", task=f"site : Task {n}", role="site", res={"changed": n != 2}) for n in range(1, 15)
+    ]
+    assert outcome(*tasks, recap()).changed == ("Task 1", *(f"Task {n}" for n in range(3, 12)))

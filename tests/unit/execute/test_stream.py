@@ -6,14 +6,16 @@ import asyncio
 import json
 import tracemalloc
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from runner.config.watches import Content
 from runner.execute.output import LONGEST_TEXT, MOST_LINES
-from runner.execute.run import Run
+from runner.execute.run import Event, Run
 from runner.execute.stream import Stream, censored_stdout
 from runner.objects import GroupVersionKind, ObjectKey
 from tests.fixtures.marks import mark
@@ -116,6 +118,22 @@ async def test_all_output_outside_of_events_is_kept_however_it_comes(rig: Rig, s
     lines = ["one", "two", "of an event", "three", "four", "of another"]
     assert [line for line in rig.stdout.split("\n") if line] == lines
     assert rig.texts == lines
+
+
+async def test_nothing_that_a_sink_knows_is_told_when_it_fails(tmp_path: Path) -> None:
+    @dataclass
+    class Knowing:
+        body: dict[str, str]
+
+        def sink(self, _run: Run, _event: Event) -> None:
+            raise ValueError
+
+    (tmp_path / "job_events").mkdir()
+    stream = Stream(RUN, tmp_path, [Knowing({"password": "canary"}).sink])
+    with capture_logs() as logs:
+        await stream.read(Chunks(b"text\n", 10))
+        stream.close()
+    assert [record["event"] for record in logs] == [f"an event sink failed: {Knowing.sink.__qualname__}"]
 
 
 async def test_an_event_that_ansible_did_not_tell_of_is_text(rig: Rig) -> None:

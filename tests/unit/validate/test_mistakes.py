@@ -13,6 +13,7 @@ SCHEMA = "spec.versions[0].schema.openAPIV3Schema"
 SPEC = f"{SCHEMA}.properties.spec"
 SAMPLE = "config/samples/cache_v1alpha1_memcached.yaml"
 RBAC = "config/rbac/role.yaml"
+MANAGER = "config/manager/manager.yaml"
 TASKS = "roles/memcached/tasks/main.yml"
 SIZE = "                size:\n                  type: integer\n"
 POLICY = "                evictionPolicy:\n                  type: string\n"
@@ -44,6 +45,52 @@ MISTAKES = (
         place="watches.yaml:6",
         says="[0].manageStatus: must be true or false, unquoted, is str 'yes'",
         change={WATCHES: ("role: memcached\n", "role: memcached\n  manageStatus: 'yes'\n")},
+    ),
+    Mistake(
+        "prune in quotes",
+        rule="watch-invalid",
+        place="watches.yaml:6",
+        says="[0].prune: must be true or false, unquoted, is str 'yes'",
+        change={WATCHES: ("role: memcached\n", "role: memcached\n  prune: 'yes'\n")},
+    ),
+    Mistake(
+        "a watch that prunes what no role allows to delete",
+        rule="rbac-missing-for-prune",
+        place=f"{RBAC}:7",
+        says="rules: no role allows delete on configmaps, needed to prune what Memcacheds no longer have; add",
+        change={
+            WATCHES: ("role: memcached\n", "role: memcached\n  prune: true\n"),
+            RBAC: (
+                "[configmaps, secrets]\n    verbs: [get, list, watch, create, delete,",
+                "[configmaps, secrets]\n    verbs: [get, list, watch, create,",
+            ),
+        },
+    ),
+    Mistake(
+        "a watch that prunes, and an operator that performs tagged tasks alone",
+        rule="prune-never",
+        place="config/manager/manager.yaml:18",
+        says="spec.template.spec.containers: watches.yaml asks for `prune`, and --tags leaves out a part",
+        change={
+            WATCHES: ("role: memcached\n", "role: memcached\n  prune: true\n"),
+            MANAGER: (
+                "            - --leader-elect\n",
+                "            - --leader-elect\n            - --ansible-args=--tags web\n",
+            ),
+        },
+    ),
+    Mistake(
+        "a watch that prunes, and an operator whose runs own nothing",
+        rule="prune-never",
+        place="config/manager/manager.yaml:18",
+        says="spec.template.spec.containers: watches.yaml asks for `prune`, and with --inject-owner-ref=false",
+        change={
+            WATCHES: ("role: memcached\n", "role: memcached\n  prune: true\n"),
+            MANAGER: (
+                "            - --leader-elect\n",
+                "            - --leader-elect\n            - --inject-owner-ref=false\n",
+            ),
+        },
     ),
     Mistake(
         "a kind that is watched twice",

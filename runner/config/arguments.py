@@ -1,0 +1,51 @@
+"""What `--ansible-args` adds to ansible-playbook, and what of that or of the environment makes a run a part."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+
+_PARTIAL = (
+    "--check",
+    "--limit",
+    "--list-hosts",
+    "--list-tags",
+    "--list-tasks",
+    "--skip-tags",
+    "--start-at-task",
+    "--step",
+    "--syntax-check",
+    "--tags",
+)
+_SHORT = re.compile(r"-[vkKbDJ]*[tlC]")
+"""`-t`, `-l` and `-C`, also behind short options that take no value."""
+_VARIABLES = ("ANSIBLE_RUN_TAGS", "ANSIBLE_SKIP_TAGS")
+
+
+def unquoted(arguments: str) -> str:
+    """`arguments` without one pair of single quotes around the whole, as manifests like to write it."""
+    quoted = len(arguments) > 1 and arguments.startswith("'") and arguments.endswith("'")
+    return arguments[1:-1] if quoted else arguments
+
+
+def partial(arguments: str, environment: Mapping[str, str]) -> str:
+    """The option or variable by which runs perform only a part of their content; empty if there is none.
+
+    Ansible takes what an option begins with for the option, so that counts as well.
+    """
+    for word in _words(unquoted(arguments)):
+        option = word.partition("=")[0]
+        if option.startswith("--"):
+            if len(option) > 2 and any(known.startswith(option) for known in _PARTIAL):
+                return option
+        elif _SHORT.match(word):
+            return option
+    return next((name for name in _VARIABLES if environment.get(name, "") not in ("", "all")), "")
+
+
+def _words(arguments: str) -> list[str]:
+    try:
+        return shlex.split(arguments)
+    except ValueError:  # a quote without its other: the run fails of it
+        return arguments.split()
