@@ -48,7 +48,7 @@ class Scripted:
         self.takes = 0.0
         self.asked: Review | None = None
 
-    async def perform(self, _watch: Watch, _tasks: str, review: Review, _until: float) -> Performed:
+    async def perform(self, _watch: Watch, _tasks: str, review: Review) -> Performed:
         self.asked = review
         await asyncio.sleep(self.takes)
         if isinstance(self.comes, Exception):

@@ -23,14 +23,11 @@ from runner.serve.admission.tasks import BusyError, Tasks
 
 log = structlog.get_logger(__name__)
 
-TIME = 5.0
-"""Seconds that a review may take."""
-ENDING = 0.5
-"""Seconds of these in which the processes of a run are ended."""
+TIME = 9.0
+"""Seconds that a review may take, less than the API server waits: its turn, the tasks, and their end."""
 SHOWN = 20
 """Mistakes in one answer."""
-Decide = Callable[[Watch, Review, float], Awaitable[Verdict]]
-"""`float` is the loop's time until which there has to be a verdict."""
+Decide = Callable[[Watch, Review], Awaitable[Verdict]]
 Read = Callable[[ObjectKey], Awaitable[Body]]
 SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
 REPLICAS = ".spec.replicas"
@@ -61,9 +58,8 @@ class Reviewer:
             return verdict
         try:
             async with asyncio.timeout(TIME):
-                until = asyncio.get_running_loop().time() + TIME - ENDING
                 whole = await self._whole(watch, review) if review.scales else review
-                return await decide(watch, whole, until)
+                return await decide(watch, whole)
         except NotFoundError:
             return Verdict()  # what is to be scaled: the API server says so
         except TimeoutError:
@@ -83,7 +79,7 @@ class Reviewer:
         place[last] = (review.body.get("spec") or {}).get("replicas", 0)  # Go leaves out a zero
         return replace(review, gvk=watch.gvk, body=body, old=live, scales=False)
 
-    async def _validated(self, watch: Watch, review: Review, until: float) -> Verdict:
+    async def _validated(self, watch: Watch, review: Review) -> Verdict:
         admission = watch.admission
         if admission is None:
             return Verdict()
@@ -96,16 +92,16 @@ class Reviewer:
                 return Verdict("denied", "; ".join(lines))
         if not admission.tasks:
             return Verdict()
-        found = await self._tasks.perform(watch, admission.tasks, review, until)
+        found = await self._tasks.perform(watch, admission.tasks, review)
         if found.refusals:
             return Verdict("denied", "; ".join(found.refusals), found.warnings)
         return Verdict(warnings=found.warnings)
 
-    async def _defaulted(self, watch: Watch, review: Review, until: float) -> Verdict:
+    async def _defaulted(self, watch: Watch, review: Review) -> Verdict:
         admission = watch.admission
         if admission is None or not admission.default:
             return Verdict()
-        found = await self._tasks.perform(watch, admission.default, review, until)
+        found = await self._tasks.perform(watch, admission.default, review)
         if found.refusals:
             return Verdict("denied", "; ".join(found.refusals), found.warnings)
         patch = patch_for(review.body, found.data, snake_case=watch.snake_case)

@@ -21,6 +21,8 @@ from runner.serve.grants import Grant
 
 PATIENCE = 2.5
 """Seconds that a review waits for its turn, so that the API server hears of it in time."""
+LIMIT = 5.0
+"""Seconds that the tasks may take, once it is their turn."""
 WAITING = 32
 """Reviews that wait; there is no turn within PATIENCE for more."""
 BUSY = "as many reviews are under way as may be: try again"
@@ -52,15 +54,15 @@ class Tasks:
         self._ansible_args = ansible_args
         self._numbers = itertools.count(1)
 
-    async def perform(self, watch: Watch, tasks: str, review: Review, until: float) -> Performed:
-        """What the tasks came to; `until` is the loop's time at which they are ended.
+    async def perform(self, watch: Watch, tasks: str, review: Review) -> Performed:
+        """What the tasks came to.
 
         Raises BusyError where there is no turn for them, RunError where they came to no verdict.
         """
         async with self._turn():
-            outcome, warnings = await self._run(watch, tasks, review, until)
+            outcome, warnings = await self._run(watch, tasks, review)
         if outcome.ending is Ending.DEADLINE:
-            raise RunError("the tasks were ended because there was no verdict in time")
+            raise RunError(f"the tasks took longer than {LIMIT:g} s")
         written = [failure for failure in outcome.failures if failure.written]
         if not outcome.succeeded and not written:
             raise RunError(f"the tasks failed: {_told(outcome.failures)}")
@@ -83,7 +85,7 @@ class Tasks:
         finally:
             self._turns.release()
 
-    async def _run(self, watch: Watch, tasks: str, review: Review, until: float) -> tuple[Outcome, list[str]]:
+    async def _run(self, watch: Watch, tasks: str, review: Review) -> tuple[Outcome, list[str]]:
         """Of its own directory: reviews wait neither for a run of the object nor for each other."""
         number = f"review-{next(self._numbers)}"
         key = ObjectKey(watch.gvk, review.namespace, number)
@@ -98,7 +100,7 @@ class Tasks:
                 extra_vars=extra_vars(review.body, watch, finalizing=False, admission=review.facts).values,
                 kubeconfig=grant.kubeconfig,
                 verbosity=0,
-                deadline=max(0.1, until - asyncio.get_running_loop().time()),
+                deadline=LIMIT,
                 gather_facts=False,  # which takes longer than all the rest
                 ansible_args=self._ansible_args,
             )
