@@ -34,6 +34,8 @@ html_show_sourcelink = False
 NAVIGATION = {
     "Tutorial": ["tutorial"],
     "How to": [
+        "how-to/develop-with-dev-run",
+        "how-to/start-a-project",
         "how-to/run-from-a-laptop",
         "how-to/complete-watches-in-an-editor",
         "how-to/react-to-other-objects",
@@ -49,12 +51,14 @@ NAVIGATION = {
         "how-to/detect-drift",
         "how-to/least-privilege",
         "how-to/rehearse-rbac",
+        "how-to/publish-a-bundle",
         "how-to/alerts",
         "how-to/tune-performance",
         "how-to/upgrade-from-the-go-operator",
     ],
     "Reference": [
         "reference",
+        "samples",
         "status",
         "troubleshooting",
         "metrics",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -21,6 +23,8 @@ REMINDER, LONGEST_REMINDER = 60.0, 3600.0
 """Seconds until the same trouble is said again, twice as many after each time."""
 _LEAST = 10.0
 """Seconds between two lines about trouble that changes."""
+_LOOK_EVERY = 1.0
+"""Seconds between two looks at what keeps the operator waiting."""
 _SHOWN = 5
 _WHY = {Phase.ABSENT: "the API server does not serve it", Phase.FORBIDDEN: "not allowed"}
 
@@ -99,6 +103,16 @@ def remind(reminder: Reminder, kinds: Iterable[Waiting], seconds: float) -> None
     text = trouble(kinds, seconds)
     if reminder.due(text, seconds):
         (log.warning if text else log.info)(text or "All kinds are watched now")
+
+
+async def keep_reminding(kinds: Callable[[], Iterable[Waiting]]) -> None:
+    """Say what keeps the operator waiting, again and again while it lasts; for ever."""
+    reminder, began = Reminder(), time.monotonic()
+    while True:
+        await asyncio.sleep(_LOOK_EVERY)
+        listed = list(kinds())
+        if reminder.last or any(kind.phase is not Phase.WATCHING for kind in listed):
+            remind(reminder, listed, time.monotonic() - began)
 
 
 def introduce(

@@ -47,6 +47,8 @@ class Module(Protocol):
 
 
 COMMANDS = {
+    "init": Command("make a project", "commands.init"),
+    "create": Command("add a kind to a project, or a webhook", "commands.create"),
     "run": Command("run the operator", "commands.run", as_run=True),
     "run-once": Command(
         "reconcile one custom resource from here, and show it as ansible-playbook does",
@@ -66,7 +68,8 @@ COMMANDS = {
     "reconcile": Command("reconcile a custom resource now", "commands.annotate"),
     "runs": Command("list the runs of custom resources, or show what one of them did", "commands.runs"),
     "generate": Command("make files of a project", "commands.generate"),
-    "dev": Command("a local Kubernetes control plane, without containers", "dev.cli"),
+    "scorecard": Command("try a bundle on the local control plane, and score it", "scorecard.command"),
+    "dev": Command("a local Kubernetes control plane, without containers", "commands.dev", as_run=True),
 }
 _IGNORE_MORE_WORDS = ("run", "version", "help", None)
 

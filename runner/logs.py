@@ -13,8 +13,8 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, MutableMapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
@@ -43,17 +43,20 @@ def configure_logs(
     stacktrace_level: str = "error",
     time_encoding: str = "",
     colors: bool = False,
+    notice: Callable[[Record], None] | None = None,
 ) -> None:
     """`level` is debug, info, error, panic or a number (1 is debug, more is more); `encoder` json or console.
 
     A record below `stacktrace_level` names its exception in one line, without a traceback. `time_encoding` is
     one of the Go operator's names, or "": RFC 3339 with microseconds, and for people the local time of day.
+    `notice` is given every record as well.
     """
     stream = stream or sys.stderr
     shared: list[structlog.typing.Processor] = [
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
         _stamping("clock" if encoder == "console" and not time_encoding else time_encoding),
+        *([_noticed(notice)] if notice else []),
     ]
     last = [_tracebacks_from(_LEVELS[stacktrace_level]), *_rendering(encoder, colors=colors)]
     structlog.configure(
@@ -129,6 +132,14 @@ def _stamping(encoding: str) -> structlog.typing.Processor:
     return stamp
 
 
+def _noticed(notice: Callable[[Record], None]) -> structlog.typing.Processor:
+    def pass_on(_logger: object, _method: str, record: Record) -> Record:
+        notice(dict(record))
+        return record
+
+    return pass_on
+
+
 def _rendering(encoder: str, *, colors: bool) -> list[structlog.typing.Processor]:
     # Not the traceback that shows the locals of every frame: tokens may be among them.
     if encoder == "json":
@@ -197,6 +208,19 @@ def log_everything_else() -> None:
         failed.err_msg or "an exception could not be raised", exc_info=failed.exc_value
     )
     sys.stdout, sys.stderr = Stray(sys.stdout, log.info), Stray(sys.stderr, log.warning)
+
+
+@contextmanager
+def everything_logged() -> Iterator[None]:
+    """The same while this lasts."""
+    output, hooks = (sys.stdout, sys.stderr), (sys.excepthook, threading.excepthook, sys.unraisablehook)
+    log_everything_else()
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = output
+        sys.excepthook, threading.excepthook, sys.unraisablehook = hooks
+        logging.captureWarnings(capture=False)
 
 
 class Stray(io.TextIOBase):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,25 +18,23 @@ from runner.config.watches import Engine, Watch
 from runner.control.attempt import Listeners
 from runner.control.changes import OwnerWatch, where_to_watch
 from runner.control.narrator import Narrator
-from runner.control.plan import defaults_of
+from runner.control.plan import Defaults, defaults_of
 from runner.control.queue import WorkQueue
 from runner.control.readings import Readings
 from runner.control.reconciler import Reconciler
 from runner.control.related import RelatedObjects
 from runner.control.request import Trigger
 from runner.control.sources import Watching
-from runner.control.worker import Report, Workers
+from runner.control.worker import Audience, Report, Workers
 from runner.errors import RunError
-from runner.execute.console import Console, LogEvents, log_events
+from runner.execute.console import LogEvents, log_events
 from runner.execute.executor import Executor
-from runner.execute.run import Run
-from runner.execute.rundir import RunDirectory, private_root
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery, ObjectsApi
 from runner.kube.leader import Reactions, exit_within, leadership
 from runner.kube.listwatch import Change
 from runner.kube.recorder import Recorder
-from runner.kube.reflector import Phase, Reflector
+from runner.kube.reflector import Reflector
 from runner.kube.sockets import Fence
 from runner.metrics import Metrics
 from runner.objects import GroupVersionKind, Owner
@@ -50,8 +48,6 @@ from runner.version import VERSION, commit
 
 log = structlog.get_logger(__name__)
 
-LOOK_EVERY = 1.0
-"""Seconds between two looks at what keeps the operator waiting."""
 Watches = Mapping[GroupVersionKind, Watch]
 Meanwhile = Callable[[Callable[[Collection[GroupVersionKind]], int]], Coroutine[Any, Any, None]]
 """Is given what has every custom resource of some kinds reconciled, and returns how many they are."""
@@ -69,12 +65,30 @@ async def run_operator(settings: Settings, watches: Watches) -> int:
         return await operate(settings, watches, stopping)
 
 
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What an operator that begins anew inside its process has from before: who carries out runs, and is told of
+    them, and the kinds whose watch is the same, of which what is reconciled rests.
+    """
+
+    executor: Executor
+    audience: Audience | None = None
+    resting: Collection[GroupVersionKind] = ()
+
+
 async def operate(
-    settings: Settings, watches: Watches, stopping: asyncio.Event, meanwhile: Meanwhile | None = None
+    settings: Settings,
+    watches: Watches,
+    stopping: asyncio.Event,
+    meanwhile: Meanwhile | None = None,
+    before: Before | None = None,
 ) -> int:
     """The same until `stopping` is set, or `meanwhile` returns, which begins when this process leads."""
     async with AsyncExitStack() as stack:
-        parts = await _Parts.build(stack, settings, watches)
+        if before is None:
+            before = Before(Executor.of(settings, watches))
+            stack.push_async_callback(before.executor.close)
+        parts = await _Parts.build(stack, settings, watches, before)
         leadership = parts.leadership
         parts.introduce()
         await parts.listen(stack)
@@ -94,20 +108,24 @@ class _Parts:
     """Every part of one operator, wired together."""
 
     def __init__(
-        self, client: Client, fence: Fence, settings: Settings, watches: Watches, figures: Metrics
+        self,
+        client: Client,
+        fence: Fence,
+        settings: Settings,
+        watches: Watches,
+        figures: Metrics,
+        before: Before,
     ) -> None:
         self._settings = settings
+        self._resting = frozenset(before.resting)
         self._watches = watches
         self._metrics = figures
-        runs = private_root(settings.runner_dir).absolute()
-
-        def output(run: Run) -> Path:
-            return RunDirectory.of(runs, run.key).artifacts / run.ident / "stdout"
-
         tasks = log_events(settings.ansible_log_events) is not LogEvents.NOTHING
         people = settings.log_encoder == "console"
-        self._narrator = Narrator(output, Path.cwd(), tasks=tasks) if people else None
-        self._report = Report(self._metrics, self._narrator, output)
+        self.executor = before.executor
+        output = self.executor.output
+        narrator = Narrator(output, Path.cwd(), tasks=tasks) if people else None
+        self._report = Report(self._metrics, narrator, output, before.audience)
         self._client = client
         self._discovery = Discovery(client)
         self._recorder = Recorder(client)
@@ -135,7 +153,6 @@ class _Parts:
             settle=self.proxy.settle,
             look=self._related.look if self._related.looks else None,
         )
-        self.executor = Executor(runs, settings.environment, console=_console(settings, watches))
         reconciler = self._reconciler()
         reconciler.related = self._related
         self.workers = Workers(self._queue, reconciler.reconcile, total, self._report.followed)
@@ -143,13 +160,12 @@ class _Parts:
         self.leadership = leadership(settings, client, fence, self._reactions())
 
     @classmethod
-    async def build(cls, stack: AsyncExitStack, settings: Settings, watches: Watches) -> _Parts:
+    async def build(cls, stack: AsyncExitStack, settings: Settings, watches: Watches, before: Before) -> _Parts:
         fence = Fence()
         figures = Metrics(watches)
         client = await Client.connect(settings.cluster, fence=fence, on_request=figures.requested)
         stack.push_async_callback(client.close)
-        parts = cls(client, fence, settings, watches, figures)
-        stack.push_async_callback(parts.executor.close)
+        parts = cls(client, fence, settings, watches, figures, before)
         stack.push_async_callback(parts.leadership.hand_over)
         return parts
 
@@ -197,7 +213,7 @@ class _Parts:
         warming_up = asyncio.create_task(self._warm_up(), name="warm-up")
         stack.push_async_callback(ended, warming_up)
         stack.push_async_callback(self._related.stop)
-        reminding = asyncio.create_task(self._remind(), name="reminder")
+        reminding = asyncio.create_task(announce.keep_reminding(self._watching.resource_reflectors))
         stack.push_async_callback(ended, reminding)
         stack.push_async_callback(self._watching.stop)
         for watch in self._watches.values():
@@ -225,9 +241,13 @@ class _Parts:
             executor=self.executor,
             recorder=self._recorder,
             grant=self.proxy.grant,
-            listeners=Listeners(self._report.finished, self._report.started, self._narrator),
-            defaults={gvk: defaults_of(self._settings, gvk) for gvk in self._watches}.__getitem__,
+            listeners=Listeners(self._report.finished, self._report.started, self._report.event),
+            defaults={gvk: self._defaults(gvk) for gvk in self._watches}.__getitem__,
         )
+
+    def _defaults(self, gvk: GroupVersionKind) -> Defaults:
+        defaults = defaults_of(self._settings, gvk)
+        return replace(defaults, reconcile_at_start=False) if gvk in self._resting else defaults
 
     def _readings(self, workers: Mapping[GroupVersionKind, int], reconciler: Reconciler) -> Readings:
         return Readings(
@@ -236,7 +256,7 @@ class _Parts:
             self._queue,
             self._watching,
             ages=reconciler.ages,
-            zygotes=lambda: self.executor.zygotes_alive,
+            zygotes=lambda: self.executor.engine.alive,
             zygote_starts=lambda: self.executor.zygote_starts,
         )
 
@@ -265,15 +285,6 @@ class _Parts:
         self._report.changed(change)
         self._related.follow_declared(self._watching, change, self._settings.namespaces)
 
-    async def _remind(self) -> None:
-        """Say what keeps the operator waiting, again and again while it lasts; for ever."""
-        reminder, began = announce.Reminder(), time.monotonic()
-        while True:
-            await asyncio.sleep(LOOK_EVERY)
-            kinds = self._watching.resource_reflectors()
-            if reminder.last or any(kind.phase is not Phase.WATCHING for kind in kinds):
-                announce.remind(reminder, kinds, time.monotonic() - began)
-
     def _trouble(self) -> str:
         """What keeps the operator from being ready; the other kinds are served."""
         return announce.unready(self._watching.resource_reflectors())
@@ -282,16 +293,3 @@ class _Parts:
 def _wants_children(watch: Watch) -> bool:
     """Whether anybody asks what a run wrote or read."""
     return bool(watch.reconcile_on) or any(map(uses_children, watch.status.values()))
-
-
-def _console(settings: Settings, watches: Watches) -> Console:
-    level = log_events(settings.ansible_log_events)
-    for gvk in watches if level is None else ():
-        message = "--ansible-log-events is none of tasks, everything, nothing; using tasks"
-        log.error(message, gvk=str(gvk), value=settings.ansible_log_events)
-    return Console(
-        level or LogEvents.TASKS,
-        verbosity=settings.console_verbosity,
-        debug=settings.debug_logs,
-        terminal=settings.log_encoder == "console",
-    )

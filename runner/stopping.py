@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
 
 @contextmanager
-def stopped_by_signals(stopping: asyncio.Event) -> Iterator[None]:
+def stopped_by_signals(stopping: asyncio.Event, restore: Callable[[], None] = lambda: None) -> Iterator[None]:
     """The first SIGTERM or SIGINT asks to stop, the second ends the process at once, whatever the loop does.
+
+    `restore` is called before that end, for what would be left of the process: a terminal's state.
 
     Exit code 1, as the Go operator; each run's supervisor sees its lifeline close, and ends every process.
     """
@@ -22,6 +24,8 @@ def stopped_by_signals(stopping: asyncio.Event) -> Iterator[None]:
     def on_signal(_number: int, _frame: object) -> None:
         nonlocal asked
         if asked:
+            with suppress(Exception):
+                restore()
             os._exit(1)
         asked = True
         with suppress(RuntimeError):  # the loop is closed: it ends anyhow

@@ -49,6 +49,16 @@ def concerned(file: Path, watches: Watches, project: Path, uses: Uses) -> tuple[
     )
 
 
+def is_yaml(file: Path, watches: Watches, project: Path) -> bool:
+    """Whether Ansible reads the file as YAML; what a role or playbook only copies or renders may be anything."""
+    if file.suffix not in (".yml", ".yaml"):
+        return False
+    parts = file.relative_to(project).parts if file.is_relative_to(project) else file.parts[-3:]
+    if any(name in parts for name in ("templates", "files", "molecule")):
+        return False
+    return bool(concerned(file, watches, project, {}))
+
+
 def _is_shared(file: Path, project: Path) -> bool:
     if not file.is_relative_to(project):
         return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -28,6 +29,8 @@ _RESOLVER: Any = yaml.resolver.Resolver()  # a string that it would not call one
 
 _FAST = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The parser in C, where PyYAML was built with it."""
+VAULT = "$ANSIBLE_VAULT;"
+"""How a file begins that ansible-vault has encrypted."""
 UNREADABLE = "yaml-unreadable"
 """The rule of `validate` that such a file breaks."""
 
@@ -64,6 +67,21 @@ def read_yaml(text: str, file: str) -> Located:
 def read_all_yaml(text: str, file: str) -> list[Located]:
     """Every document of `text`, tags left aside; raises WatchesError with the line of a syntax error."""
     return list(_documents(text, file))
+
+
+def problem_in(path: Path, file: str) -> Problem | None:
+    """Why a file is no YAML; `file` is its name for people. One that is gone, or encrypted, is fine."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        if not text.startswith(VAULT):
+            read_all_yaml(text, file)
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        return Problem(file, 1, "", f"cannot be read: {error}", UNREADABLE)
+    except WatchesError as error:
+        return error.problems[0]
+    return None
 
 
 def duplicate_keys(text: str, file: str) -> Iterator[Problem]:

@@ -82,10 +82,10 @@ def task_line(event: Event, root: Path) -> str:
     seconds = data.get("duration")
     took = f", {duration(seconds)}" if isinstance(seconds, int | float) else ""
     ignored = ", which the role ignores" if data.get("ignore_errors") is True else ""
-    return f"{verb}: {_task(event, root)}{took}{ignored}"
+    return f"{verb}: {task_name(event, root)}{took}{ignored}"
 
 
-def _task(event: Event, root: Path) -> str:
+def task_name(event: Event, root: Path) -> str:
     data = event.get("event_data") or {}
     name = str(data.get("task", "")).removeprefix(f"{data.get('role')} : ")
     path = str(data.get("task_path") or "")
@@ -172,7 +172,7 @@ class Narrator:
         if telling is None or not (line := task_line(event, self._root)):
             return
         if event.get("event") in _FAILURES and not (event.get("event_data") or {}).get("ignore_errors"):
-            telling.failed = _task(event, self._root)
+            telling.failed = task_name(event, self._root)
         if self._tasks:
             self._tell(telling, f"{run.key}: {line}")
 

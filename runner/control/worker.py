@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
+from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 import structlog
 
@@ -16,7 +18,7 @@ from runner.control.queue import WorkQueue
 from runner.control.reasons import told_all
 from runner.control.request import Request
 from runner.control.timers import LONGEST, Stages
-from runner.execute.run import Run, result_of
+from runner.execute.run import Event, Run, Sink, result_of
 from runner.kube.listwatch import Change
 from runner.metrics import Metrics
 from runner.objects import ObjectKey
@@ -115,6 +117,16 @@ def follow_up(queue: WorkQueue, key: ObjectKey, result: Result) -> float | None:
     return result.after
 
 
+class Audience(Protocol):
+    """Who else is told of custom resources, and of reconciles, runs and their events as they go."""
+
+    def changed(self, change: Change) -> None: ...
+    def started(self, attempt: Attempt) -> None: ...
+    def __call__(self, run: Run, event: Event) -> None: ...
+    def finished(self, attempt: Attempt, result: Result) -> None: ...
+    def followed(self, key: ObjectKey, delay: float | None) -> None: ...
+
+
 class Report:
     """Told of every reconcile, and of every custom resource that comes and goes.
 
@@ -126,25 +138,35 @@ class Report:
         metrics: Metrics,
         narrator: Narrator | None = None,
         output: Callable[[Run], Path] = lambda _run: Path(),
+        audience: Audience | None = None,
     ) -> None:
         self._metrics = metrics
         self._narrator = narrator
         self._output = output
+        self._audience = audience
+        told: list[Sink] = [one for one in (narrator, audience) if one is not None]
+        self.event: Sink | None = told[0] if len(told) == 1 else partial(_tell_all, told) if told else None
 
     def started(self, attempt: Attempt) -> None:
         """A run is about to start."""
         if self._narrator:
             self._narrator.started(attempt)
+        if self._audience:
+            self._audience.started(attempt)
 
     def finished(self, attempt: Attempt, result: Result) -> None:
         """A record for the reader, and the figures."""
-        gvk, outcome, verdict, stages = (
-            attempt.key.gvk,
-            attempt.outcome,
-            result.verdict,
-            attempt.stopwatch.stages(),
-        )
-        reasons = attempt.request.reasons
+        stages = attempt.stopwatch.stages()
+        self._measure(attempt, result.verdict, stages)
+        if self._narrator:
+            self._narrator.finished(attempt, result)
+        elif result.verdict in _WORTH_A_LINE:
+            self._record(attempt, result.verdict, stages)
+        if self._audience:
+            self._audience.finished(attempt, result)
+
+    def _measure(self, attempt: Attempt, verdict: Verdict, stages: Stages) -> None:
+        gvk, outcome, reasons = attempt.key.gvk, attempt.outcome, attempt.request.reasons
         self._metrics.worked(gvk, waited=stages.waited, seconds=stages.seconds)
         if named := _FRAMEWORK_RESULTS.get(verdict):
             self._metrics.framework(gvk, named, stages.seconds)
@@ -162,10 +184,6 @@ class Report:
             self._metrics.forget(attempt.key)
         for action, task in attempt.under_way.failed if attempt.under_way else ():
             self._metrics.task_failed(gvk, action, task)
-        if self._narrator:
-            self._narrator.finished(attempt, result)
-        elif verdict in _WORTH_A_LINE:
-            self._record(attempt, verdict, stages)
 
     def followed(self, key: ObjectKey, result: Result, delay: float | None) -> None:
         """What follows a reconcile is in the queue now, in so many seconds."""
@@ -173,9 +191,13 @@ class Report:
             self._narrator.followed(key, delay)
         elif result.verdict is Verdict.FAILED and delay is not None:
             log.info("retry", key=str(key), seconds=round(delay, 3))
+        if self._audience:
+            self._audience.followed(key, delay)
 
     def changed(self, change: Change) -> None:
         """A custom resource appeared, changed or is gone."""
+        if self._audience:
+            self._audience.changed(change)
         meta = change.new or change.old
         if meta is None:
             return
@@ -210,6 +232,11 @@ class Report:
             began=round(time.time() - stages.seconds, 3),
             stages={name: round(getattr(stages, name), 4) for name in stages.__slots__},
         )
+
+
+def _tell_all(sinks: Iterable[Sink], run: Run, event: Event) -> None:
+    for sink in sinks:
+        sink(run, event)
 
 
 def _seconds(stamp: str) -> float | None:

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -16,13 +16,13 @@ from runner.dev import processes
 from runner.dev.accounts import parse, write_kubeconfig_of
 from runner.dev.components import NAMES, AuditLevel, Options
 from runner.dev.controlplane import ComponentStatus, ControlPlane
-from runner.dev.layout import default_directory
+from runner.dev.layout import OPERATOR, default_directory
 from runner.dev.processes import tail
 from runner.dev.programs import MIRROR_VARIABLE, Search, find_programs
 from runner.errors import DevError
 
 INTERVAL = 0.2
-
+Commands = argparse._SubParsersAction  # noqa: SLF001  (argparse has no public name for it)
 
 # As a shell reports a process that the signal has ended: 128 and the signal's number.
 EXIT_INTERRUPT = 128 + signal.SIGINT
@@ -71,16 +71,33 @@ def _labelled(name: str, line: str, width: int) -> str:
     return f"{name:<{width}}  {line}" if width else line
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its own commands."""
-    commands = parser.add_subparsers(dest="dev_command", required=True)
+def place_parser() -> argparse.ArgumentParser:
+    """The flags that say which control plane is meant."""
     place = argparse.ArgumentParser(add_help=False)
     place.add_argument("--name", default="default", help="which control plane, when there are several")
     place.add_argument(
         "--dir", type=Path, help="its directory, new or empty at first (default: by name, in the state directory)"
     )
+    return place
 
-    up = commands.add_parser("up", parents=[place], help="start it, until pods can be created")
+
+def programs_parser() -> argparse.ArgumentParser:
+    """The flags that say where its programs are found."""
+    programs = argparse.ArgumentParser(add_help=False)
+    programs.add_argument("--binaries", type=Path, help="look here for the programs first (or KUBEBUILDER_ASSETS)")
+    programs.add_argument("--mirror", help=f"download from here instead (or {MIRROR_VARIABLE})")
+    return programs
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> Commands[argparse.ArgumentParser]:
+    """Its own commands."""
+    commands: Commands[argparse.ArgumentParser] = parser.add_subparsers(
+        dest="dev_command", metavar="COMMAND", required=True
+    )
+    place = place_parser()
+
+    text = "start it, until pods can be created"
+    up = commands.add_parser("up", parents=[place, programs_parser()], help=text)
     up.add_argument("--keep", action="store_true", help="keep the data on `down`")
     up.add_argument(
         "--audit",
@@ -90,8 +107,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         const=AuditLevel.METADATA,
         help="write an audit log (level: %(const)s)",
     )
-    up.add_argument("--binaries", type=Path, help="look here for the programs first (or KUBEBUILDER_ASSETS)")
-    up.add_argument("--mirror", help=f"download from here instead (or {MIRROR_VARIABLE})")
 
     down = commands.add_parser("down", parents=[place], help="end it, and remove its data unless kept")
     down.add_argument("--delete", action="store_true", help="remove kept data, too")
@@ -108,16 +123,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
     log = commands.add_parser("logs", parents=[place], help="the components' logs")
-    log.add_argument("component", nargs="?", choices=NAMES, help="only this component's")
+    log.add_argument("component", nargs="?", choices=(*NAMES, OPERATOR), help="only this component's")
     log.add_argument("-f", "--follow", action="store_true", help="go on as the logs grow")
     log.add_argument("-n", "--lines", type=int, default=20, help="how many of the last lines (%(default)s)")
+    return commands
 
 
 def main(args: argparse.Namespace, _environment: Mapping[str, str]) -> int:
     """Run the parsed `dev` command; the exit code."""
     commands = {"up": _up, "down": _down, "status": _status, "kubeconfig": _kubeconfig, "logs": _logs}
+    return called(commands[args.dev_command], args)
+
+
+def called(command: Callable[[argparse.Namespace], int], args: argparse.Namespace) -> int:
+    """The exit code of a command that has to do with a control plane; its errors are said."""
     try:
-        code = commands[args.dev_command](args)
+        code = command(args)
         sys.stdout.flush()  # here, where a reader that is gone is no surprise
     except DevError as error:
         sys.stderr.write("\n".join([f"error: {error}", *_notes(error)]) + "\n")
@@ -144,21 +165,22 @@ def _directory(args: argparse.Namespace) -> Path:
     return args.dir or default_directory(args.name)
 
 
-def _up(args: argparse.Namespace) -> int:
+def start(args: argparse.Namespace, options: Options) -> ControlPlane:
+    """The control plane that the flags name, started if it was not. Raises DevError."""
     search = Search(explicit=args.binaries, mirror=args.mirror)
-    plane = ControlPlane(
-        _directory(args),
-        Options(keep=args.keep, audit=args.audit),
-        programs=partial(find_programs, search),
-        report=_report,
-    )
-    start = time.monotonic()
+    plane = ControlPlane(_directory(args), options, programs=partial(find_programs, search), report=_report)
+    began = time.monotonic()
     with _ended_in_order():
         started = plane.start()
     if started:
-        sys.stdout.write(f"ready in {time.monotonic() - start:.1f} s\n")
+        sys.stdout.write(f"ready in {time.monotonic() - began:.1f} s\n")
     else:
         sys.stdout.write(f"already running in {plane.layout.directory}\n")
+    return plane
+
+
+def _up(args: argparse.Namespace) -> int:
+    plane = start(args, Options(keep=args.keep, audit=args.audit))
     if plane.audit_log.exists():
         sys.stdout.write(f"audit log: {plane.audit_log}\n")
     sys.stdout.write(f"export KUBECONFIG={plane.kubeconfig}\n")
@@ -231,8 +253,10 @@ def _kubeconfig(args: argparse.Namespace) -> int:
 
 def _logs(args: argparse.Namespace) -> int:
     plane = ControlPlane(_directory(args))
-    names = (args.component,) if args.component else NAMES
+    names = (args.component,) if args.component else (*NAMES, OPERATOR)
     files = {name: plane.layout.log(name) for name in names}
+    if not args.component and not files[OPERATOR].exists():
+        del files[OPERATOR]
     if not any(file.exists() for file in files.values()):
         raise DevError(f"{plane.layout.logs}: no logs here; start it with `ansible-operator dev up`")
     for line in read(files, args.lines, follow=args.follow):

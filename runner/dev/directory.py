@@ -126,7 +126,7 @@ def _files(layout: Layout) -> Iterator[Path]:
     for name in NAMES:
         yield from (layout.component_kubeconfig(name), layout.log(name), layout.record(name))
         yield _partial(layout.component_kubeconfig(name))
-    yield from (layout.audit_policy, layout.audit_log, layout.pod_logs, layout.pod_log)
+    yield from (layout.audit_policy, layout.audit_log, layout.pod_logs, layout.pod_log, layout.operator_log)
     yield from layout.config.glob(f"{AS}*.kubeconfig*")
     for file in (layout.kubeconfig, layout.state):
         yield from (file, _partial(file))

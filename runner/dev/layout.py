@@ -12,6 +12,8 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
 HOST = "127.0.0.1"
+OPERATOR = "operator"
+"""What has a log beside the components'."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,11 @@ class Layout:
     def log(self, component: str) -> Path:
         """The log of a component."""
         return self.logs / f"{component}.log"
+
+    @property
+    def operator_log(self) -> Path:
+        """The log of an operator that `dev run` runs here."""
+        return self.log(OPERATOR)
 
     def record(self, component: str) -> Path:
         """The process record of a component."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -17,8 +17,10 @@ from typing import Any
 
 import structlog
 
+from runner.config.settings import Settings
 from runner.execute.output import visible
 from runner.execute.run import Event, Run
+from runner.objects import GroupVersionKind
 
 _TASK, _RECAP, _WHOLE = "Ansible Task StdOut", "Ansible Task Status Event StdOut", "Ansible Debug Result"
 _OPENING = f"\n--------------------------- {_TASK} -------------------------------\n"
@@ -26,6 +28,7 @@ _CLOSING = "\n------------------------------------------------------------------
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _QUIET_ACTIONS = frozenset({"set_fact", "debug"})
 _LONGEST_OUTPUT = 64 * 1024
+_log = structlog.get_logger(__name__)
 
 
 class LogEvents(StrEnum):
@@ -205,3 +208,17 @@ def _whose(run: Run) -> dict[str, str]:
 def _to_stdout(text: str) -> None:
     sys.stdout.write(text)
     sys.stdout.flush()
+
+
+def console_for(settings: Settings, kinds: Iterable[GroupVersionKind]) -> Console:
+    """The console that these settings ask for; a mistake is said for each kind, as the Go operator does."""
+    level = log_events(settings.ansible_log_events)
+    for gvk in kinds if level is None else ():
+        message = "--ansible-log-events is none of tasks, everything, nothing; using tasks"
+        _log.error(message, gvk=str(gvk), value=settings.ansible_log_events)
+    return Console(
+        level or LogEvents.TASKS,
+        verbosity=settings.console_verbosity,
+        debug=settings.debug_logs,
+        terminal=settings.log_encoder == "console",
+    )

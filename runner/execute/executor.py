@@ -10,30 +10,31 @@ import asyncio
 import math
 import os
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from weakref import WeakSet
 
 import structlog
 
+from runner.config.settings import Settings
 from runner.config.watches import Engine
 from runner.errors import RunError
 from runner.execute import artifacts
 from runner.execute.child import Child
-from runner.execute.console import Console
+from runner.execute.console import Console, console_for
 from runner.execute.fork.engine import ForkEngine
 from runner.execute.inputs import of_all_runs
 from runner.execute.memory import MemoryGuard, Place
 from runner.execute.prepare import Preparation, Prepared
 from runner.execute.run import Ending, Outcome, Run, Sink, State, conclude
-from runner.execute.rundir import RunDirectory, left_behind, locked
+from runner.execute.rundir import RunDirectory, left_behind, locked, private_root
 from runner.execute.stream import Stream
 from runner.execute.template import with_lines
-from runner.objects import ObjectKey
+from runner.objects import GroupVersionKind, ObjectKey
 
 _STOPPED_CODE = 254
 _PATIENCE = 5.0
@@ -52,11 +53,11 @@ class Started:
 class Executor:
     """Runs Ansible as `ansible-runner run` would, with its files, but events that come as they happen.
 
-    `environment` is added to the process environment for every run; `console` is shown every run. Runs are forked
-    where that can be, and started cold where it cannot. A `sibling` shares what they are forked from.
+    `environment` is added to that of the process for every run; `console` is shown each. Runs are forked where
+    that can be, else started cold; a `sibling` shares what they are forked from.
 
-    Cancelling a run ends its every process before the cancellation goes on. Two runs of one object never overlap:
-    the later one waits for the earlier one's processes to be gone, also those that a killed operator left.
+    Cancelling a run ends its every process before the cancellation goes on. Of an object's runs, one waits for the
+    processes of the one before to be gone, also those that a killed operator left.
     """
 
     def __init__(
@@ -65,18 +66,26 @@ class Executor:
         environment: Mapping[str, str] | None = None,
         *,
         console: Console | None = None,
-        memory: MemoryGuard | None = None,
         sibling: Executor | None = None,
     ) -> None:
         self._root = runner_dir.absolute()
         self._environment = dict(environment or {})
         self._console = console
         self._preparation = Preparation(self._environment, console)
-        self._sibling = sibling
         self.engine: ForkEngine = sibling.engine if sibling else ForkEngine(self._root)
+        self._shares = sibling is not None
         self._children: WeakSet[Child] = WeakSet()
         self._until = math.inf
-        self._memory = memory or MemoryGuard()
+        self._memory = MemoryGuard()
+
+    @classmethod
+    def of(cls, settings: Settings, kinds: Iterable[GroupVersionKind]) -> Self:
+        """The one of an operator of these kinds."""
+        return cls(private_root(settings.runner_dir), settings.environment, console=console_for(settings, kinds))
+
+    def output(self, run: Run) -> Path:
+        """The file that holds, or held, all that the run has written."""
+        return RunDirectory.of(self._root, run.key).artifacts / run.ident / "stdout"
 
     async def warm_up(self) -> None:
         """Start what runs are forked from, so that the first run finds it. Raises RunError if that fails."""
@@ -89,10 +98,6 @@ class Executor:
         return self.engine.pids
 
     @property
-    def zygotes_alive(self) -> int:
-        return self.engine.alive
-
-    @property
     def zygote_starts(self) -> Mapping[str, int]:
         """How often they were started, by result: succeeded, failed."""
         return self.engine.starts
@@ -101,7 +106,7 @@ class Executor:
         """End what runs are forked from, and runs that are still under way."""
         for child in self._children:
             child.end()
-        if self._sibling is None:
+        if not self._shares:
             await self.engine.close()
 
     async def run(self, run: Run, sink: Sink = lambda _run, _event: None) -> Outcome:
@@ -115,9 +120,7 @@ class Executor:
         finally:
             if left := left_behind(lock):
                 _log.warning(
-                    "processes of a run cannot be ended, and keep its next run waiting",
-                    object=str(run.key),
-                    left=left,
+                    "processes of a run cannot be ended, its next one waits", object=str(run.key), left=left
                 )
             os.close(lock)
 
@@ -181,7 +184,7 @@ class Executor:
                         ending, code = await _follow(under_way.child, stream, stop, place.ended, left)
             memory = place.ended.result() if ending is Ending.MEMORY else self._memory.killed()
             result = await _concluded(run, stream.state, ending, code, memory)
-            about = artifacts.over(about, result, datetime.now(UTC)) if about else about
+            about = artifacts.over(about, result, datetime.now(UTC), run.calls) if about else about
         finally:
             await asyncio.to_thread(self._preparation.finish, run, prepared, ending, code, about)
         return replace(result, engine=under_way.engine, why_cold=under_way.why_cold) if under_way else result

@@ -17,6 +17,9 @@ _EXAMPLE = re.compile(r" \(e\.g\. .{0,400}regex used for validation is .*\)\Z", 
 _FORBIDDEN = re.compile(r"^[\w./-]+(?: \"[^\"]*\")? is forbidden: ")
 _INVALID = re.compile(r"^.{0,300}? is invalid: ", re.DOTALL)
 _GO_TYPE = re.compile(r"cannot unmarshal (\w+) into Go struct field \w+\.(\S+) of type (\S+)")
+# Of a definition that is a text, which a lookup of a template gives.
+_KIND_LINE = re.compile(r"^kind: *[\"']?(\w+)", re.MULTILINE)
+_NAME_LINE = re.compile(r"^metadata:\n(?: .*\n)*?  name: *[\"']?([\w.-]+)", re.MULTILINE)
 _SCHEMA_TYPE = re.compile(r'in body must be of type (\w+): "(\w+)"\Z')
 
 
@@ -71,6 +74,9 @@ def _object(arguments: Mapping[str, Any]) -> tuple[str, str] | None:
         definition = definition[0]
     if isinstance(definition, Mapping) and definition.get("kind"):
         return str(definition["kind"]), str(_mapping(definition.get("metadata")).get("name") or "")
+    if isinstance(definition, str) and len(kinds := _KIND_LINE.findall(definition)) == 1:
+        name = _NAME_LINE.search(definition)
+        return kinds[0], name[1] if name else ""
     if arguments.get("kind"):
         return str(arguments["kind"]), str(arguments.get("name") or "")
     return None

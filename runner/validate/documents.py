@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from runner.config.yamlfile import UNREADABLE, Located, duplicate_keys, read_all_yaml
+from runner.config.yamlfile import UNREADABLE, VAULT, Located, duplicate_keys, read_all_yaml
 from runner.errors import Problem, SettingsError, WatchesError
 from runner.validate.findings import Finding, of_problem
 
 YAML = (".yml", ".yaml")
-_VAULT = "$ANSIBLE_VAULT;"
 _PATCH = re.compile(r"(^|[-_.])patch(es)?([-_.]|$)")
 DIRECTORIES = ("crds", "config", "deploy")
 SAMPLE_DIRECTORIES = ("samples", "examples", "molecule")
@@ -82,7 +81,7 @@ def read(path: Path) -> tuple[list[Document], list[Finding]]:
 @lru_cache(maxsize=1024)
 def _parsed(content: str, file: str) -> tuple[tuple[Document, ...], tuple[Finding, ...]]:
     """What `read` says of a file's content; remembered, for several checks read the same files."""
-    if content.startswith(_VAULT):
+    if content.startswith(VAULT):
         return (), ()
     try:
         nodes = read_all_yaml(content, file)

@@ -14,7 +14,7 @@ import pytest
 import structlog
 
 from runner.config.settings import read_settings
-from runner.logs import configure_logs, sentence
+from runner.logs import configure_logs, everything_logged, sentence
 
 
 @pytest.fixture(autouse=True)
@@ -201,3 +201,22 @@ def test_tracebacks_begin_at_their_level_and_below_it_the_error_is_named(level: 
     records = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert {record["msg"] for record in records if "stacktrace" in record} == traced
     assert all("boom" in record["error"] for record in records if "stacktrace" not in record)
+
+
+def test_whoever_wants_to_notice_records_is_given_each() -> None:
+    stream, seen = io.StringIO(), list[str]()
+    configure_logs(
+        "info", "console", stream, notice=lambda record: seen.append(f"{record['level']} {record.pop('event')}")
+    )
+    structlog.get_logger("any").warning("look")
+    assert seen == ["warning look"]
+    assert "look" in stream.getvalue()
+
+
+def test_what_is_printed_while_everything_is_logged_is_in_the_log_and_afterwards_not() -> None:
+    stream, before = io.StringIO(), sys.stdout
+    configure_logs("info", "console", stream)
+    with everything_logged():
+        print("stray")
+    assert "stray" in stream.getvalue()
+    assert sys.stdout is before

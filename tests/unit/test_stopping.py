@@ -15,7 +15,7 @@ from runner.stopping import stopped_by_signals
 
 async def main():
     stopping = asyncio.Event()
-    with stopped_by_signals(stopping):
+    with stopped_by_signals(stopping, lambda: print("restored", flush=True)):
         print("ready", flush=True)
         {waiting}
         await stopping.wait()
@@ -56,6 +56,8 @@ def test_two_signals_at_once_end_the_process_at_once(started: subprocess.Popen[s
     started.send_signal(signal.SIGTERM)
     started.send_signal(signal.SIGINT)
     assert started.wait(20) == 1
+    assert started.stdout is not None
+    assert started.stdout.read().endswith("restored\n")
 
 
 @pytest.mark.parametrize("started", [SLOW], indirect=True)

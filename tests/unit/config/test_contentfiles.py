@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.config.contentfiles import concerned, named_roles, roots
+from runner.config.contentfiles import concerned, is_yaml, named_roles, roots
 from runner.config.watches import Content, Finalizer, Watch
 from runner.objects import GroupVersionKind
 
@@ -64,3 +64,19 @@ def test_what_is_looked_at_is_where_content_and_its_company_are() -> None:
     found = roots(WATCHES, PROJECT)
     assert {ROLES, PROJECT / "playbooks", PROJECT / "group_vars", PROJECT / "ansible.cfg"} <= found
     assert PROJECT not in found
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        ("roles/site/tasks/main.yml", True),
+        ("roles/site/vars/main.yaml", True),
+        ("playbooks/job.yml", True),
+        ("roles/site/templates/page.yml", False),
+        ("roles/site/files/raw.yml", False),
+        ("roles/site/templates/page.j2", False),
+        ("docs/notes.yml", False),
+    ],
+)
+def test_what_ansible_reads_as_yaml_is_told_from_what_it_copies_or_renders(file: str, *, expected: bool) -> None:
+    assert is_yaml(PROJECT / file, WATCHES, PROJECT) is expected

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from runner.config import filewatch
-from runner.config.filewatch import changes, difference, snapshot
+from runner.config.filewatch import FileWatch, difference, snapshot
 
 
 def test_difference_is_what_was_added_changed_or_removed(tmp_path: Path) -> None:
@@ -33,12 +33,37 @@ def test_place_that_is_not_there_holds_nothing(tmp_path: Path) -> None:
     assert snapshot([tmp_path / "none"]) == {}
 
 
-async def test_change_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(filewatch, "INTERVAL", 0.01)
-    before = snapshot([tmp_path])
+@pytest.fixture
+def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("INTERVAL", "REST"):
+        monkeypatch.setattr(filewatch, name, 0.01)
+
+
+async def told(watch: FileWatch) -> list[Path]:
+    async with asyncio.timeout(10):
+        return await anext(watch.changes())
+
+
+@pytest.mark.usefixtures("quickly")
+async def test_change_is_told_of(tmp_path: Path) -> None:
+    watch = FileWatch(lambda: [tmp_path])
     (tmp_path / "a").write_text("1")
 
-    async with asyncio.timeout(10):
-        told = await anext(changes(lambda: [tmp_path], before))
+    assert await told(watch) == [tmp_path / "a"]
 
-    assert told == [tmp_path / "a"]
+
+@pytest.mark.usefixtures("quickly")
+async def test_what_changes_between_two_watches_is_told_of_by_the_second_and_new_places_are_no_change(
+    tmp_path: Path,
+) -> None:
+    for name in ("both/removed", "both/changed", "new/file"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("before")
+    first = FileWatch(lambda: [tmp_path / "both"])
+    (tmp_path / "both/removed").unlink()
+    (tmp_path / "both/changed").write_text("afterwards")
+    (tmp_path / "both/added").write_text("new")
+
+    second = FileWatch(lambda: [tmp_path / "both", tmp_path / "new"], first)
+
+    assert await told(second) == [tmp_path / "both" / name for name in ("added", "changed", "removed")]

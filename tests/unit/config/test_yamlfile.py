@@ -1,10 +1,11 @@
 """YAML as Go's YAML-to-JSON conversion reads it, with lines."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from runner.config.yamlfile import read_yaml
+from runner.config.yamlfile import problem_in, read_yaml
 from runner.errors import WatchesError
 
 
@@ -77,3 +78,15 @@ def test_a_syntax_error_names_file_and_line() -> None:
 def test_an_alias_that_contains_itself_is_an_error() -> None:
     with pytest.raises(WatchesError, match="contains itself"):
         read_yaml("&a [*a]", "f")
+
+
+@pytest.mark.parametrize("text", ["- debug:\n", "$ANSIBLE_VAULT;1.1;AES256\n6162: [\n", None])
+def test_file_that_is_yaml_or_encrypted_or_gone_has_no_problem(text: str | None, tmp_path: Path) -> None:
+    if text is not None:
+        (tmp_path / "main.yml").write_text(text)
+    assert problem_in(tmp_path / "main.yml", "main.yml") is None
+
+
+def test_file_that_is_no_yaml_has_its_line(tmp_path: Path) -> None:
+    (tmp_path / "main.yml").write_text("- debug:\nbroken: [\n")
+    assert str(problem_in(tmp_path / "main.yml", "main.yml")).startswith("main.yml:2: not YAML: ")

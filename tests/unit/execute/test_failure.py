@@ -174,6 +174,21 @@ def test_a_schema_of_a_custom_resource_is_told_like_a_type_of_go() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("definition", "named"),
+    [
+        ('---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  labels: {}\n  name: "blog"\n', "ConfigMap blog"),
+        ("kind: 'ConfigMap'\nmetadata:\n  generateName: x\ndata:\n  name: no\n", "ConfigMap"),
+        ("kind: A\n---\nkind: B\n", "websites one"),
+    ],
+)
+def test_an_object_of_a_template_is_named_as_one_of_a_map(definition: str, named: str) -> None:
+    details = {"kind": "websites", "name": "one"}
+    status = {"kind": "Status", "code": 409, "message": "no such thing", "details": details}
+    result = {"msg": json.dumps(status), "invocation": {"module_args": {"definition": definition}}}
+    assert told(result) == f"{named} refused (409): no such thing (debug)"
+
+
 def test_a_huge_value_does_not_hide_what_is_wrong_with_it() -> None:
     cause = {"field": "spec.size", "message": f'Invalid value: "{"x" * 9000}": must be small'}
     status = {"kind": "Status", "code": 422, "details": {"kind": "Blog", "name": "one", "causes": [cause]}}

@@ -1,4 +1,4 @@
-"""What the manager makes of the flags about output."""
+"""The console that the flags ask for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from runner.config.settings import Settings
 from runner.config.watches import Content, Watch
-from runner.manager import _console
+from runner.execute.console import console_for
 from runner.objects import GroupVersionKind
 
 KINDS = [GroupVersionKind(group, "v1", "Thing") for group in ("one.io", "other.io")]
@@ -17,7 +17,7 @@ WATCHES = {gvk: Watch(gvk, Content(Path("/roles/thing"), is_role=True)) for gvk 
 
 def test_unknown_log_events_are_an_error_for_each_watch() -> None:
     with capture_logs() as logs:
-        _console(Settings(ansible_log_events="all"), WATCHES)
+        console_for(Settings(ansible_log_events="all"), WATCHES)
     assert [(entry["log_level"], entry["gvk"], entry["value"]) for entry in logs] == [
         ("error", str(gvk), "all") for gvk in KINDS
     ]
@@ -25,5 +25,5 @@ def test_unknown_log_events_are_an_error_for_each_watch() -> None:
 
 def test_known_log_events_are_no_error() -> None:
     with capture_logs() as logs:
-        _console(Settings(ansible_log_events="Everything"), WATCHES)
+        console_for(Settings(ansible_log_events="Everything"), WATCHES)
     assert logs == []

@@ -1,0 +1,61 @@
+"""A project: what `init` makes, and what the others need to know of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.config.yamlfile import read_all_yaml
+from runner.errors import SettingsError
+from runner.generate import schema
+from runner.scaffold.changes import changing
+from runner.scaffold.names import check_project
+from runner.scaffold.rbac import write_role
+from runner.scaffold.templates import tree
+from runner.validate.documents import Document
+
+FILE = Path("PROJECT")
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """`domain` is empty where groups are given whole."""
+
+    directory: Path
+    name: str
+    domain: str
+
+
+def init(directory: Path, name: str, domain: str) -> Project:
+    """Make a project, and say what was written.
+
+    Raises SettingsError for names that cannot be, and for files in the way.
+    """
+    project = Project(directory.resolve(), name or _name(directory.resolve().name), domain)
+    check_project(project.name, domain)
+    values = {"name": project.name, "domain": domain or '""'}
+    with changing(project.directory) as changes:
+        changes.create({**tree("project", values), Path(schema.FILE): schema.text()})
+        write_role(project.directory, changes, {})
+    return project
+
+
+def read_project(directory: Path) -> Project:
+    """What PROJECT says. Raises SettingsError where there is none."""
+    try:
+        text = (directory / FILE).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise SettingsError(
+            f"there is no {FILE} in {directory}: go to the directory of a project, or make one with"
+            " `ansible-operator init`"
+        ) from None
+    documents = [Document(str(FILE), node) for node in read_all_yaml(text, str(FILE))]
+    first = documents[0] if documents else None
+    if first is None or not first.text("projectName"):
+        raise SettingsError(f"{FILE} does not say the project's name: it needs `projectName: {directory.name}`")
+    return Project(directory, first.text("projectName"), first.text("domain"))
+
+
+def _name(directory: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", directory.lower()).strip("-")

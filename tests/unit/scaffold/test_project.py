@@ -1,0 +1,111 @@
+"""`init`: what a new project holds, and when none is made."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from runner.cli import main
+from runner.scaffold.project import Project, read_project
+from runner.scaffold.templates import fill
+from tests.fixtures.manifests import CONFIG
+
+ROOT = CONFIG.parent
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    assert main(["init", "--domain", "example.com", str(tmp_path / "website-operator")]) == 0
+    return tmp_path / "website-operator"
+
+
+def test_it_is_named_after_its_directory(project: Path) -> None:
+    assert read_project(project) == Project(project, "website-operator", "example.com")
+
+
+def test_it_takes_another_name_and_no_domain(tmp_path: Path) -> None:
+    assert main(["init", "--name", "shop", str(tmp_path)]) == 0
+    assert read_project(tmp_path) == Project(tmp_path, "shop", "")
+
+
+def test_what_it_wrote_and_what_to_do_next_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["init", str(tmp_path / "shop")])
+    said = capsys.readouterr().out
+    written = {
+        str(file.relative_to(tmp_path / "shop")) for file in (tmp_path / "shop").rglob("*") if file.is_file()
+    }
+    assert {line.removeprefix("created  ") for line in said.splitlines() if line.startswith("created")} == written
+    assert f"in {tmp_path}/shop, add a kind:\n  ansible-operator create api --group web.example.com" in said
+
+
+def test_no_place_of_a_template_is_left_over(project: Path) -> None:
+    assert [file for file in project.rglob("*") if file.is_file() and "<<" in file.read_text()] == []
+
+
+def test_every_yaml_file_can_be_read(project: Path) -> None:
+    files = [*project.rglob("*.yaml"), *project.rglob("*.yml"), project / "PROJECT"]
+    assert len(files) > 25
+    for file in files:
+        list(yaml.safe_load_all(file.read_text()))
+
+
+def test_its_mistakes_are_none(project: Path) -> None:
+    assert main(["validate", str(project)]) == 0
+
+
+def test_its_schema_of_watches_is_there_and_named(project: Path) -> None:
+    assert json.loads((project / "watches.schema.json").read_text())["title"]
+    assert "yaml-language-server: $schema=watches.schema.json" in (project / "watches.yaml").read_text()
+
+
+def test_existing_files_are_named_and_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "README.md").write_text("mine")
+    assert main(["init", "--name", "shop", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == (
+        "Error: README.md is there already, and nothing is overwritten\nNothing was changed.\n"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
+
+
+def test_a_directory_whose_name_cannot_be_the_projects_asks_for_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["init", str(tmp_path / "1")]) == 1
+    assert "--name" in capsys.readouterr().err
+
+
+def test_elsewhere_the_other_commands_say_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="or make one with `ansible-operator init`"):
+        read_project(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "config/manager/manager.yaml",
+        "config/manager/metrics_service.yaml",
+        "config/manager/namespace.yaml",
+        "config/prometheus/monitor.yaml",
+        "config/prometheus/rules.yaml",
+        "config/rbac/leader_election_role.yaml",
+        "config/rbac/metrics_auth_role.yaml",
+        "config/rbac/metrics_reader_role.yaml",
+        "config/rbac/role_binding.yaml",
+        "config/rbac/service_account.yaml",
+    ],
+)
+def test_its_manifests_are_those_of_the_sample_operator(path: str) -> None:
+    made = ROOT / "runner/scaffold/templates/project" / path
+    assert fill(made.read_text(), {"name": "sample-operator"}) == (ROOT / path).read_text()
+
+
+def test_it_asks_for_the_collection_that_the_sample_operator_does(project: Path) -> None:
+    def collections(file: Path) -> list[dict[str, str]]:
+        return list(yaml.safe_load(file.read_text())["collections"])
+
+    assert collections(project / "requirements.yml") == collections(ROOT / "requirements.yml")
