@@ -193,7 +193,7 @@ async def measured(asker: Asker, observer: Observer, operator: OperatorProcess, 
     wrong = await asker.malformed(5 * number)
     grown = (operator.memory() - before) / 2**20
     say(f"{5 * number} malformed reviews: {wrong} answered otherwise than by 400; memory {grown:+.1f} MiB")
-    for kind, bad in (("Speced", WRONG), ("Tasked", BAD)):
+    for kind, bad in (("Speced", WRONG), ("Tasked", BAD)) if rounds else ():
         quiet, busy, burst = [], [], Answers()
         for index in range(rounds):
             quiet.append(await asyncio.to_thread(reconciled, observer, 2 * index))

@@ -37,6 +37,7 @@ NAVIGATION = {
         "how-to/develop-with-dev-run",
         "how-to/start-a-project",
         "how-to/run-from-a-laptop",
+        "how-to/make-a-crd-from-a-role",
         "how-to/complete-watches-in-an-editor",
         "how-to/react-to-other-objects",
         "how-to/prune",

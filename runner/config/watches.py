@@ -94,8 +94,7 @@ class Finalizer:
 class Definition:
     """What `generate crds` is told beside the role's argument specs; the operator itself reads none of it.
 
-    `versions` are served beside the watch's own, each as the argument spec of its name says. `columns` maps the
-    headers of `kubectl get` to paths; `schema` maps paths to what is added to the schema of that field.
+    `columns` maps the headers of `kubectl get` to paths; `schema` maps paths to what is added to the schema there.
     """
 
     generate: bool = True
@@ -104,7 +103,6 @@ class Definition:
     categories: tuple[str, ...] = ()
     scope: str = SCOPES[0]
     storage: bool = False
-    versions: tuple[str, ...] = ()
     columns: Mapping[str, str] = field(default_factory=dict)
     scale: Mapping[str, str] = field(default_factory=dict)
     schema: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
