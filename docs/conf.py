@@ -42,6 +42,7 @@ NAVIGATION = {
         "how-to/react-to-other-objects",
         "how-to/prune",
         "how-to/secrets",
+        "how-to/admission",
         "how-to/preview-a-change",
         "how-to/debug-a-failing-run",
         "how-to/read-the-log",

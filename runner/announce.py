@@ -41,7 +41,8 @@ class Waiting(Protocol):
 class Listening(Protocol):
     """What listens; `port` is 0 where it does not."""
 
-    port: int
+    @property
+    def port(self) -> int: ...
 
 
 def unready(kinds: Iterable[Waiting]) -> str:

@@ -71,10 +71,14 @@ class Engine(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What Ansible is to run: a playbook file or a role directory, absolute and existing."""
+    """What Ansible is to run: a playbook file or a role directory, absolute and existing.
+
+    `tasks`: of the role nothing but this file of its tasks.
+    """
 
     path: Path
     is_role: bool
+    tasks: str = ""
 
 
 @dataclass(frozen=True, slots=True)
