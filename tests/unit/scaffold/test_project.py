@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -109,3 +110,25 @@ def test_it_asks_for_the_collection_that_the_sample_operator_does(project: Path)
         return list(yaml.safe_load(file.read_text())["collections"])
 
     assert collections(project / "requirements.yml") == collections(ROOT / "requirements.yml")
+
+
+def test_its_image_is_built_as_the_sample_operators(project: Path) -> None:
+    def instructions(file: Path) -> list[str]:
+        return [line for line in file.read_text().splitlines() if line and not line.startswith("#")]
+
+    assert instructions(project / "Dockerfile") == instructions(ROOT / "samples/Dockerfile")
+
+
+def test_all_that_its_image_copies_is_there_and_sent_to_the_builder(project: Path) -> None:
+    copied = re.findall(r"^COPY (\S+?)/? ", (project / "Dockerfile").read_text(), re.MULTILINE)
+    sent = (project / ".dockerignore").read_text().splitlines()
+    assert [name for name in copied if f"!{name}" not in sent or not (project / name).exists()] == []
+
+
+def test_git_would_keep_every_directory_of_it(project: Path) -> None:
+    assert [path for path in project.rglob("*") if path.is_dir() and not any(path.iterdir())] == []
+
+
+def test_no_template_is_hidden_from_what_packs_the_wheel() -> None:
+    templates = ROOT / "runner/scaffold/templates"
+    assert [path for path in templates.rglob("*") if path.name.startswith(".")] == []
