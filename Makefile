@@ -14,6 +14,8 @@ RESOURCES ?= 200
 IDLE ?= 5000
 ROUNDS ?= 15
 SCENARIO ?= default
+VERSION ?= 0.1.0
+IMAGE ?= ansible-operator-runner-sample:$(VERSION)
 
 .PHONY: help
 help:  ## Show what there is to run
@@ -67,6 +69,11 @@ test-image: $(READY)  ## Build the images, and run the sample's against a real K
 test-ansible: $(READY)  ## The tests that run Ansible; ANSIBLE=2.18 runs them on that release of ansible-core
 	$(BIN)/pytest -n $(WORKERS) --dist loadscope tests/integration tests/robustness tests/corpus --ignore-glob='*/test_dev_*'
 
+.PHONY: bundle
+bundle: $(READY)  ## What OLM installs the sample operator from, checked; VERSION=0.1.0 IMAGE=name:tag
+	$(BIN)/ansible-operator generate bundle --version $(VERSION) --image $(IMAGE)
+	$(BIN)/ansible-operator validate bundle
+
 .PHONY: molecule
 molecule: $(READY)  ## The sample operator's scenario; SCENARIO=default|kind|cluster
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/molecule test --scenario-name $(SCENARIO)
@@ -82,23 +89,24 @@ bench: $(READY)  ## What a reconcile costs, cold, warm and by OPERATOR=command; 
 	$(BIN)/python -m bench.plot build/bench.json > build/bench.svg
 	$(BIN)/python -m bench.bench --resources $(RESOURCES) --idle $(IDLE) $(if $(OPERATOR),--operator '$(OPERATOR)')
 
-.PHONY: bench-start
-bench-start: $(READY)  ## Seconds of each of the four commands from an empty folder to a reconciled custom resource
-	$(BIN)/python -m bench.start
-
 .PHONY: bench-react
 bench-react: $(READY)  ## What reactions cost, and how soon they come; BASE=command compares a project without them
 	$(BIN)/python -m bench.react $(if $(BASE),--base '$(BASE)')
+
+.PHONY: bench-start
+bench-start: $(READY)  ## Seconds of each of the four commands from an empty folder to a reconciled custom resource
+	$(BIN)/python -m bench.start
 
 .PHONY: crossed
 crossed: $(READY)  ## Which modules one warm reconcile crosses, in all processes
 	$(BIN)/python -m bench.crossed
 
 .PHONY: reference
-reference: $(READY)  ## Make docs/reference.md, docs/metrics.md and the rules of docs/validate.md anew from the code
+reference: $(READY)  ## Make docs/reference.md, docs/metrics.md, docs/samples.md and the rules of docs/validate.md anew
 	$(BIN)/python -m tools.reference > docs/reference.md
 	$(BIN)/python -m tools.metrics > docs/metrics.md
 	$(BIN)/python -m tools.rules
+	$(BIN)/ansible-operator generate docs --output docs/samples.md
 
 DOCS := .venv-docs
 $(DOCS)/.ready: requirements/docs.txt

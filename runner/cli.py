@@ -68,6 +68,7 @@ COMMANDS = {
     "reconcile": Command("reconcile a custom resource now", "commands.annotate"),
     "runs": Command("list the runs of custom resources, or show what one of them did", "commands.runs"),
     "generate": Command("make files of a project", "commands.generate"),
+    "scorecard": Command("try a bundle on the local control plane, and score it", "scorecard.command"),
     "dev": Command("a local Kubernetes control plane, without containers", "commands.dev", as_run=True),
 }
 _IGNORE_MORE_WORDS = ("run", "version", "help", None)

@@ -50,6 +50,14 @@ def page() -> str:
             "",
             *table(("command", "flag", "meaning"), _dev()),
             "",
+            "## `ansible-operator generate WHAT [DIRECTORY]` +",
+            "",
+            *table(("command", "flag", "meaning"), _generate()),
+            "",
+            "## `ansible-operator scorecard [BUNDLE]` +",
+            "",
+            *table(("flag", "meaning"), _options(_command("scorecard"))),
+            "",
             "## Fields of watches.yaml",
             "",
             *table(
@@ -114,6 +122,20 @@ def _dev() -> list[tuple[str, ...]]:
         for row in [
             (f"`dev {name}`", "", text),
             *(("", *option) for option in _options(parser, () if name == "up" else ("name", "dir"))),
+        ]
+    ]
+
+
+def _generate() -> list[tuple[str, ...]]:
+    """The directory and `--check` are the same for all, and shown of the first."""
+    commands = _subcommands(_command("generate"))
+    first = next(iter(commands))
+    return [
+        row
+        for name, (text, parser) in commands.items()
+        for row in [
+            (f"`generate {name}`", "", text),
+            *(("", *option) for option in _options(parser, () if name == first else ("directory", "check"))),
         ]
     ]
 

@@ -18,8 +18,7 @@ Next, see it run, and in another terminal create one:
   kubectl --kubeconfig $(ansible-operator dev kubeconfig) apply -f config/samples/{stem}.yaml
 """
 _NEXT_OF_WEBHOOK = """
-Next, make what has the API server ask in a cluster, or see it refuse what does not fit:
-  ansible-operator generate manifests
+Next, see it refuse what does not fit:
   ansible-operator dev run
 """
 

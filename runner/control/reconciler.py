@@ -251,7 +251,7 @@ class Reconciler:
         with self._grant(Owner(key.gvk, key.namespace, key.name, uid)) as grant:
             run = make_run(attempt, uid, step, variables.values, grant.kubeconfig, self._defaults(key.gvk))
             about = {"because": told_all(attempt.request.reasons), "names": self._objects.names(key.gvk)}
-            attempt.run = replace(checking(run) if step.check else run, why=why | about)
+            attempt.run = replace(checking(run) if step.check else run, why=why | about, calls=grant.calls)
             if step.check:
                 grant.only_dry_runs()
             else:

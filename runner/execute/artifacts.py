@@ -12,7 +12,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -95,8 +95,8 @@ def about(run: Run, engine: str, why_cold: str, now: datetime) -> About:
     return {name: value for name, value in found.items() if value}
 
 
-def over(found: About, outcome: Outcome, now: datetime) -> About:
-    """The same of a run that ended `now`, with what came of it."""
+def over(found: About, outcome: Outcome, now: datetime, calls: Iterable[tuple[str, ...]] = ()) -> About:
+    """The same of a run that ended `now`, with what came of it, and the API calls that it made."""
     stats = outcome.stats
     counts = {name: getattr(stats, name) for name in ("ok", "changed", "skipped", "failures")} if stats else {}
     came = {
@@ -104,6 +104,7 @@ def over(found: About, outcome: Outcome, now: datetime) -> About:
         "tasks": counts,
         "changed": list(outcome.changed),
         "failures": [failure.told for failure in outcome.failures[:_MOST_FAILURES]],
+        "calls": sorted(calls),
     }
     return {**found, "ended": _stamp(now), "result": result_of(outcome)} | {k: v for k, v in came.items() if v}
 

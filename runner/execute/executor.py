@@ -185,7 +185,7 @@ class Executor:
                         ending, code = await _follow(under_way.child, stream, stop, place.ended, left)
             memory = place.ended.result() if ending is Ending.MEMORY else self._memory.killed()
             result = await _concluded(run, stream.state, ending, code, memory)
-            about = artifacts.over(about, result, datetime.now(UTC)) if about else about
+            about = artifacts.over(about, result, datetime.now(UTC), run.calls) if about else about
         finally:
             await asyncio.to_thread(self._preparation.finish, run, prepared, ending, code, about)
         return replace(result, engine=under_way.engine, why_cold=under_way.why_cold) if under_way else result

@@ -9,7 +9,7 @@ such a failure makes this name the wrong task of the two; that the run failed is
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -50,7 +50,7 @@ class Run:
     the run's modules find through KUBECONFIG and K8S_AUTH_KUBECONFIG; `rescued_tasks_fail` counts a task that
     failed and was rescued as a failure, as the Go operator does; `console_verbosity` is that of the custom
     resource's annotation: above 0 the console shows a task's output as it is; `engine` is what was asked for;
-    `why` holds its reasons, attempt and previous result, as they are written into its artifacts.
+    `why` holds its reasons, attempt and previous result; `calls` grows by those that it makes of the API.
     """
 
     ident: str
@@ -69,6 +69,7 @@ class Run:
     engine: Engine = Engine.AUTO
     generation: int = 0
     why: Mapping[str, Any] = field(default_factory=dict)
+    calls: Set[tuple[str, ...]] = frozenset()
 
 
 class Ending(StrEnum):

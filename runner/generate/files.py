@@ -61,10 +61,17 @@ def yaml_text(document: Any) -> str:  # noqa: ANN401  (JSON)
 
 
 class _Dumper(yaml.SafeDumper):
-    """Indents lists, as ansible-lint wants them, and writes out what is there twice."""
+    """Indents lists, as ansible-lint wants them, and writes texts of several lines as such, all out."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002
         super().increase_indent(flow, indentless=False)
 
     def ignore_aliases(self, _data: object) -> bool:
         return True
+
+
+def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _text)

@@ -21,11 +21,15 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from runner.differences import Difference
-from runner.objects import GroupVersionKind, Owner
+from runner.objects import LONGEST_NAME, GroupVersionKind, Owner
 from runner.serve.dependents import OnWrite, OwnWrites, written
 from runner.serve.dryruns import DryRuns
+from runner.serve.forward import Target
 from runner.serve.seen import Children, Touched
 
+MOST_CALLS = 500
+"""Calls of one run that are told from each other."""
+_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
 _TEXT = """\
 ---
 apiVersion: v1
@@ -57,7 +61,10 @@ class Connection(Protocol):
 
 
 class Grant:
-    """A run's permission to pass, for as long as the context is open; `kubeconfig` is the text to hand to it."""
+    """A run's permission to pass, for as long as the context is open; `kubeconfig` is the text to hand to it.
+
+    `calls` are those that the run has made, as RBAC sees them: verb, group, resource, namespace, name.
+    """
 
     def __init__(
         self,
@@ -74,6 +81,7 @@ class Grant:
         self._own = own
         self.kubeconfig = kubeconfig
         self.dry_runs: DryRuns | None = None
+        self.calls: set[tuple[str, ...]] = set()
         self._children = children
         self._tokens = tokens
         self._grants = grants
@@ -123,6 +131,12 @@ class Grant:
         """Take note of an answer of so many bytes about one object, if it is one of the run's own."""
         if self._children is not None:
             self._children.saw(method, body, size)
+
+    def called(self, method: str, target: Target) -> None:
+        """Take note of a call."""
+        call = call_of(method, target)
+        if len(self.calls) < MOST_CALLS and all(len(part) <= LONGEST_NAME for part in call):
+            self.calls.add(call)
 
     def __enter__(self) -> Grant:
         self._grants.add(self)
@@ -191,6 +205,16 @@ class Grants:
         self._fenced = True
         for grant in tuple(self._alive):
             grant.revoke()
+
+
+def call_of(method: str, target: Target) -> tuple[str, ...]:
+    """A call as RBAC sees it: verb, group, resource with its subresource, namespace, name."""
+    if method == "DELETE":
+        verb = "delete" if target.name else "deletecollection"
+    else:
+        verb = _VERBS.get(method) or ("watch" if target.watch else "get" if target.name else "list")
+    resource = f"{target.plural}/{target.subresource}" if target.subresource else target.plural
+    return verb, target.group, resource, target.namespace, target.name
 
 
 def user_of(owner: Owner) -> str:

@@ -144,6 +144,8 @@ class Proxy:
         target = parse_target(request.raw_path)
         if refusal := self._refusal(request, target, grant):
             return forward.status_response(403, "Forbidden", refusal)
+        if target is not None:
+            grant.called(request.method, target)
         try:
             if is_upgrade(request.headers) and _may_upgrade(request.method, target):
                 return await upgrade(self._client, request)

@@ -14,6 +14,8 @@ from runner.config.yamlfile import Located
 from runner.errors import WatchesError
 from runner.objects import GroupVersionKind
 from runner.validate import consistency, documents, ignores
+from runner.validate.bundle import check as of_bundle
+from runner.validate.bundle.check import is_bundle
 from runner.validate.content import check as ansible_content
 from runner.validate.content import dependencies
 from runner.validate.content.installed import Installed
@@ -113,6 +115,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(parsed: argparse.Namespace, environment: Mapping[str, str]) -> int:
     """Print the findings; the exit code is 1 if one of them is an error. Raises SettingsError for no directory."""
     project = documents.project_directory(parsed.directory)
-    findings = validate(project, project / parsed.watches_file, environment)
+    if is_bundle(project):
+        findings = of_bundle.check(project)
+    else:
+        findings = validate(project, project / parsed.watches_file, environment)
     sys.stdout.write(FORMATS[parsed.format](findings))
     return 1 if count(findings, Severity.ERROR) else 0

@@ -133,6 +133,22 @@ _RBAC = (
     _error("namespace-missing", "a task of a cluster-scoped kind writes without a namespace"),
     _warning("rbac-maybe-missing", "no role allows what the operator may have to do"),
 )
-ALL = (*_FILES, *_WATCHES, *_CONTENT, *_ANSIBLE, *_CRDS, *_SCHEMAS, *_SAMPLES, *_RBAC)
+_BUNDLE = (
+    _error("bundle-layout", "a bundle lacks a file, or holds what OLM does not install"),
+    _error("bundle-annotations", "an annotation of a bundle is missing or wrong, or a label of its image differs"),
+    _error("csv-version", "a name or a version of a ClusterServiceVersion is not NAME.vX.Y.Z, or they differ"),
+    _error("csv-field", "a field of a ClusterServiceVersion is empty or has a value that is not known"),
+    _warning("csv-incomplete", "people are not told what catalogs show, or told what the base came with"),
+    _error("csv-owned", "the owned kinds are not those of the CRDs in the bundle"),
+    _error("csv-examples", "an example is no custom resource of an owned kind, or does not fit its schema"),
+    _warning("csv-example-missing", "an owned kind has no example"),
+    _warning("csv-descriptor", "a descriptor has a path that the schema does not have"),
+    _error("csv-install-modes", "an install mode is missing, unknown or there twice, or none is supported"),
+    _error("csv-deployment", "a deployment or a permission cannot be installed"),
+    _warning("csv-image", "an image has no version of its own"),
+    _warning("csv-requests", "a container does not ask for CPU and memory"),
+    _error("csv-webhooks", "a webhook is such that OLM cannot serve it"),
+)
+ALL = (*_FILES, *_WATCHES, *_CONTENT, *_ANSIBLE, *_CRDS, *_SCHEMAS, *_SAMPLES, *_RBAC, *_BUNDLE)
 """In the order of the documentation."""
 RULES: Mapping[str, Rule] = {rule.id: rule for rule in ALL}

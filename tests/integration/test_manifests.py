@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from bench.observer import Observer, wait_for
+from runner.cli import main
 from runner.config.flags import RUN_FLAGS
 from runner.dev.controlplane import ControlPlane
 from tests.fixtures.manifests import CONFIG, NAMESPACE, built, kubectl, manager_container
 from tests.fixtures.operators import PATIENCE
 
 pytestmark = pytest.mark.cluster
-DIRECTORIES = sorted(path.parent.name for path in CONFIG.glob("*/kustomization.yaml"))
+DIRECTORIES = sorted(
+    path.parent.name for path in CONFIG.glob("*/kustomization.yaml") if "kind: Component" not in path.read_text()
+)
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +98,32 @@ def test_the_account_may_do_what_the_operator_does_and_no_more(
         ("list", "customresourcedefinitions.apiextensions.k8s.io"),
     ]
     assert ([what for what in granted if not may(*what)], [what for what in refused if may(*what)]) == ([], [])
+
+
+def test_the_api_server_accepts_webhooks_as_they_are_generated(
+    tmp_path: Path, installed: Observer, control_plane: ControlPlane
+) -> None:
+    """With every field that there is, and none that there is not; kustomize puts prefixes on all names."""
+    for name in ("config", "crds", "roles", "playbooks"):
+        shutil.copytree(CONFIG.parent / name, tmp_path / name)
+    watch: dict[str, Any] = {
+        "group": "sample.example.com",
+        "version": "v1alpha1",
+        "kind": "HelloApp",
+        "role": "helloapp",
+    }
+    watch |= {"admission": {"validate": {"tasks": "main"}, "default": {"tasks": "main"}}}
+    watch |= {"versions": {"v1beta1": {"to": {"size": "spec.size"}, "from": {"size": "spec.size"}}}}
+    (tmp_path / "watches.yaml").write_text(yaml.safe_dump([watch]))
+    assert main(["generate", "manifests", str(tmp_path)]) == 0
+    directory = str(tmp_path / "config/default")
+    flags = ["--server-side", "--dry-run=server", "--force-conflicts", "--validate=strict"]
+    answer = _kubectl(control_plane, "apply", *flags, "-k", directory)
+    assert "validatingwebhookconfiguration.admissionregistration.k8s.io/sample-operator-webhooks" in answer
+    built_ = _kubectl(control_plane, "kustomize", directory)
+    (crd,) = (one for one in yaml.safe_load_all(built_) if one["metadata"]["name"].startswith("helloapps."))
+    service = crd["spec"]["conversion"]["webhook"]["clientConfig"]["service"]
+    assert (service["name"], service["namespace"]) == ("sample-operator-webhook-service", NAMESPACE)
 
 
 def _deployment(observer: Observer) -> dict[str, Any]:

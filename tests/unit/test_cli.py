@@ -52,7 +52,7 @@ def test_help_is_on_stdout(words: Sequence[str], capsys: Capture) -> None:
 def test_help_lists_every_command(capsys: Capture) -> None:
     call()
     listed = re.findall(r"^    ([\w-]+)\b", capsys.readouterr().out, re.MULTILINE)
-    of_projects = ["init", "create", "validate", "rbac", "generate"]
+    of_projects = ["init", "create", "validate", "rbac", "generate", "scorecard"]
     of_resources = ["pause", "resume", "reconcile", "runs"]
     expected = ["run", "run-once", "preview", *of_projects, *of_resources, "dev", "version", "completion", "help"]
     assert sorted(listed) == sorted(expected)

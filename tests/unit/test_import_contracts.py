@@ -22,6 +22,7 @@ NEW = {
     "control/new.py": "import runner.serve.proxy\nimport subprocess\n",
     "dev/new.py": "import runner.config.flags\n",
     "generate/new.py": "import runner.kube.client\n",
+    "scorecard/new.py": "import runner.kube.client\n",
     "execute/new.py": "import ansible_runner\nimport runner.execute.executor\n",
     "execute/run.py": "import runner.execute.new\n",
     "execute/fork/inside/new.py": "import runner.objects\n",

@@ -59,6 +59,7 @@ class Pass:
     children: tuple[Body, ...]
     differences: tuple[Difference, ...] = ()
     unread: tuple[str, ...] = ()
+    calls: frozenset[tuple[str, ...]] = frozenset()
 
     def only_dry_runs(self) -> None:
         """As every run here, for its executor is a fake."""

@@ -158,6 +158,13 @@ def test_what_came_of_a_run_is_added_when_it_has_ended() -> None:
     }
 
 
+def test_the_api_calls_of_a_run_are_in_order_and_left_out_where_there_are_none() -> None:
+    outcome, now = Outcome(Ending.FINISHED, 0, Stats()), datetime.now(UTC)
+    calls = {("patch", "apps", "deployments", "a", "web"), ("get", "", "pods", "a", "")}
+    assert over(about(RUN, "warm", "", now), outcome, now, calls)["calls"] == sorted(calls)
+    assert "calls" not in over(about(RUN, "warm", "", now), outcome, now)
+
+
 def test_a_check_run_says_so() -> None:
     checking = replace(RUN, ansible_args="--tags a --check --diff")
     assert about(checking, "warm", "", datetime.now(UTC))["check"] is True

@@ -1,4 +1,4 @@
-"""The kubeconfig of a run has the shape that the Go operator's has."""
+"""The kubeconfig of a run has the shape that the Go operator's has, and its calls are noted as RBAC sees them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import pytest
 import yaml
 
 from runner.objects import GroupVersionKind, Owner
-from runner.serve.grants import render
+from runner.serve.dependents import OwnWrites
+from runner.serve.forward import Target, parse_target
+from runner.serve.grants import MOST_CALLS, Grants, call_of, render
 
 OWNER = Owner(GroupVersionKind("app.example.com", "v1", "Database"), "shop", "orders", "uid-1")
 WHO = '{"apiVersion":"app.example.com/v1","kind":"Database","name":"orders","uid":"uid-1","Namespace":"shop"}'
@@ -52,3 +54,39 @@ def test_a_cluster_scoped_owner_has_an_empty_namespace() -> None:
 def test_a_password_stays_text_whatever_it_looks_like(secret: str) -> None:
     text = yaml.safe_load(render(OWNER, 1, owner_secret="o", run_secret=secret))
     assert text["users"][0]["user"]["password"] == secret
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "call"),
+    [
+        ("GET", "/api/v1/namespaces/a/pods/b", ("get", "", "pods", "a", "b")),
+        ("GET", "/api/v1/namespaces/a/pods", ("list", "", "pods", "a", "")),
+        ("GET", "/api/v1/pods?watch=true", ("watch", "", "pods", "", "")),
+        ("POST", "/apis/apps/v1/namespaces/a/deployments", ("create", "apps", "deployments", "a", "")),
+        ("PATCH", "/apis/apps/v1/namespaces/a/deployments/b", ("patch", "apps", "deployments", "a", "b")),
+        (
+            "PUT",
+            "/apis/apps/v1/namespaces/a/deployments/b/scale",
+            ("update", "apps", "deployments/scale", "a", "b"),
+        ),
+        ("DELETE", "/api/v1/namespaces/a", ("delete", "", "namespaces", "", "a")),
+        ("DELETE", "/api/v1/namespaces/a/pods", ("deletecollection", "", "pods", "a", "")),
+    ],
+)
+def test_a_call_is_noted_as_rbac_sees_it(method: str, path: str, call: tuple[str, ...]) -> None:
+    target = parse_target(path)
+    assert target is not None
+    assert call_of(method, target) == call
+
+
+def test_no_run_can_fill_the_memory_with_its_calls() -> None:
+    grant = Grants(lambda: 1, lambda _: False, OwnWrites()).issue(OWNER)
+    for number in range(MOST_CALLS + 1):
+        grant.called("GET", Target("", "v1", "pods", "a", f"b{number}"))
+    assert len(grant.calls) == MOST_CALLS
+
+
+def test_a_name_that_can_be_none_is_not_noted() -> None:
+    grant = Grants(lambda: 1, lambda _: False, OwnWrites()).issue(OWNER)
+    grant.called("GET", Target("", "v1", "pods", "a", "b" * 1000))
+    assert grant.calls == set()
