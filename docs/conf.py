@@ -34,14 +34,15 @@ html_show_sourcelink = False
 NAVIGATION = {
     "Tutorial": ["tutorial"],
     "How to": [
-        "how-to/start-a-project",
         "how-to/develop-with-dev-run",
+        "how-to/start-a-project",
         "how-to/run-from-a-laptop",
         "how-to/make-a-crd-from-a-role",
         "how-to/complete-watches-in-an-editor",
         "how-to/react-to-other-objects",
         "how-to/prune",
         "how-to/secrets",
+        "how-to/admission",
         "how-to/preview-a-change",
         "how-to/debug-a-failing-run",
         "how-to/read-the-log",

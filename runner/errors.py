@@ -170,6 +170,10 @@ class BodyError(OperatorError):
     """A request's body that cannot be given its owner, although the API server might accept it."""
 
 
+class ReviewError(OperatorError):
+    """A review or conversion that is none, or that nobody here can answer."""
+
+
 class MetricError(OperatorError):
     """A request to the user metrics API that cannot be met."""
 

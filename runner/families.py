@@ -254,10 +254,25 @@ ZYGOTE_STARTS = _counter(
     "Do zygotes die again and again?",
     live=True,
 )
+REVIEWS = _counter(
+    "ansible_operator_admission_reviews_total",
+    f"{_KIND} webhook result",
+    "Answered reviews, by webhook (validate, default, convert) and result: allowed, denied, busy (told to "
+    "come back), malformed, and where nobody could say, by failure policy: failed or unreviewed.",
+    "Are custom resources refused; does anything keep them from being reviewed?",
+)
+REVIEW_TIME = _histogram(
+    "ansible_operator_admission_review_seconds",
+    f"{_KIND} webhook",
+    "Seconds until a review was answered.",
+    "How long does whoever applies a custom resource wait for us?",
+    GO_BUCKETS,
+)
 
 GROUPS = {
     "What fails, hangs or waits": (OBJECTS, FAILING_SINCE, OLDEST, TASK_FAILURES, WATCHED, RESTARTS),
     "Runs": (RUNS, ENGINES, REASONS, PRUNED, PROXIED, ZYGOTES, ZYGOTE_STARTS),
+    "Admission": (REVIEWS, REVIEW_TIME),
     "Of the Go operator": (BUILD, RESULTS, RECONCILES, CREATED),
     "Of controller-runtime and client-go": (
         *(RECONCILE_TOTAL, RECONCILE_ERRORS, RECONCILE_TIME, ACTIVE, MOST_ACTIVE),

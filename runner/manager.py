@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,9 @@ from runner.kube.reflector import Reflector
 from runner.kube.sockets import Fence
 from runner.metrics import Metrics
 from runner.objects import GroupVersionKind, Owner
-from runner.serve import metrics, usermetrics
-from runner.serve.metrics import Reviews, serving_context
+from runner.serve import certificates, metrics, usermetrics
+from runner.serve.admission import part as admission
+from runner.serve.metrics import Reviews
 from runner.serve.ownership import Mechanism
 from runner.serve.proxy import Proxy
 from runner.stopping import either, ended, stopped_by_signals
@@ -180,21 +182,26 @@ class _Parts:
     async def listen(self, stack: AsyncExitStack) -> None:
         """A busy port is found before anything runs; probes and metrics answer also while another leads."""
         self._metrics.build(f"v{VERSION}", commit())
-        parts: list[metrics.Listener | Proxy] = [
-            metrics.probes(self._settings.health_probe_bind_address, ready=self._trouble),
-            metrics.metrics(
+        tls = (
+            certificates.of_metrics(self._settings.temporary_directory) if self._settings.metrics_secure else None
+        )
+        parts: dict[str, metrics.Listener | Proxy | admission.Admission] = {
+            "probes": metrics.probes(self._settings.health_probe_bind_address, ready=self._trouble),
+            "metrics": metrics.metrics(
                 self._settings.metrics_bind_address,
                 self._metrics.registry,
-                tls=serving_context(self._settings.temporary_directory) if self._settings.metrics_secure else None,
+                tls=tls.context if tls else None,
                 guard=Reviews(self._client).guard if self._settings.metrics_require_rbac else None,
             ),
-            usermetrics.listener(self._settings.user_metrics_bind_address, self._metrics.registry),
-            self.proxy,
-        ]
-        for part in parts:
+            "user_metrics": usermetrics.listener(self._settings.user_metrics_bind_address, self._metrics.registry),
+            "proxy": self.proxy,
+        }
+        watches, own = self._watches.values(), (self._client, self.executor, self.proxy, self._metrics)
+        parts |= admission.parts(self._settings, watches, *own)
+        for part in parts.values():
             stack.push_async_callback(part.stop)
             await part.start()
-        announce.listening(zip(("probes", "metrics", "user_metrics", "proxy"), parts, strict=True))
+        announce.listening(parts.items())
 
     def introduce(self) -> None:
         """Say which cluster this is, and what is to be done there."""
@@ -207,7 +214,7 @@ class _Parts:
         warming_up = asyncio.create_task(self._warm_up(), name="warm-up")
         stack.push_async_callback(ended, warming_up)
         stack.push_async_callback(self._related.stop)
-        reminding = asyncio.create_task(announce.keep_reminding(self._watching.resource_reflectors))
+        reminding = asyncio.create_task(self._watching.keep_telling(partial(announce.remind, announce.Reminder())))
         stack.push_async_callback(ended, reminding)
         stack.push_async_callback(self._watching.stop)
         for watch in self._watches.values():
@@ -250,7 +257,7 @@ class _Parts:
             self._queue,
             self._watching,
             ages=reconciler.ages,
-            zygotes=lambda: self.executor.zygotes_alive,
+            zygotes=lambda: self.executor.engine.alive,
             zygote_starts=lambda: self.executor.zygote_starts,
         )
 

@@ -41,6 +41,8 @@ class Metrics:
         self._requests = _counter(families.REQUESTS, registry)
         self._proxied = _histogram(families.PROXIED, registry)
         self._reasons = _counter(families.REASONS, registry)
+        self._reviews = _counter(families.REVIEWS, registry)
+        self._review_time = _histogram(families.REVIEW_TIME, registry)
         self._pruned = _counter(families.PRUNED, registry)
         self._task_failures = _counter(families.TASK_FAILURES, registry)
         self._by_kind = _ByKind.made(registry)
@@ -130,6 +132,11 @@ class Metrics:
 
     def proxied(self, method: str, code: int, seconds: float) -> None:
         self._proxied.labels(method, str(code)).observe(seconds)
+
+    def reviewed(self, gvk: GroupVersionKind, webhook: str, result: str, seconds: float) -> None:
+        """`webhook` is validate, default or convert."""
+        self._reviews.labels(*_kind_of(gvk), webhook, result).inc()
+        self._review_time.labels(*_kind_of(gvk), webhook).observe(seconds)
 
     def _kind(self, gvk: GroupVersionKind) -> _Kind:
         kind = self._kinds.get(gvk)

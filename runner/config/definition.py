@@ -9,7 +9,7 @@ from runner.config.watches import SCOPES, Definition
 
 _SCALE = ("specReplicasPath", "statusReplicasPath", "labelSelectorPath")
 _KNOWN = (
-    *("generate", "plural", "shortNames", "categories", "scope", "storage", "versions"),
+    *("generate", "plural", "shortNames", "categories", "scope", "storage"),
     *("columns", "scale", "schema"),
 )
 
@@ -28,7 +28,6 @@ def definition(fields: Fields | None) -> Definition:
         categories=fields.texts("categories"),
         scope=scope,
         storage=fields.flag("storage", default=False),
-        versions=fields.texts("versions"),
         columns=fields.text_map("columns"),
         scale=_scale(fields.inner("scale")),
         schema=_schema(fields),

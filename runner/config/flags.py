@@ -192,6 +192,23 @@ RUN_FLAGS = (
         " Ansible, or not at all; auto: warm where that can be, else cold",
         ours=True,
     ),
+    Flag(
+        "webhooks",
+        _choice("auto", "on", "off", "dev"),
+        "auto",
+        "review and convert custom resources where a watch has admission or versions: on, off, auto (on in a pod),"
+        " or dev: the API server is told of a URL of this machine, as long as the operator runs",
+        ours=True,
+    ),
+    Flag("webhook-port", int, 9443, "where webhooks are served; 0: a free port", ours=True),
+    Flag(
+        "webhook-cert-path",
+        str,
+        "",
+        "directory with the webhooks' tls.crt and tls.key; default: TMPDIR/k8s-webhook-server/serving-certs, if"
+        " it has them",
+        ours=True,
+    ),
     Flag("runner-dir", str, "/tmp/ansible-operator/runner", "where runs keep their files", ours=True),  # noqa: S108
     Flag(
         "reconcile-at-start",

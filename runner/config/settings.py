@@ -97,6 +97,9 @@ class Settings:
     proxy_port: int = 8888
     runner_dir: Path = Path("/tmp/ansible-operator/runner")  # noqa: S108  (the Go operator's place)
     executor: str = "auto"
+    webhooks: str = "auto"
+    webhook_port: int = 9443
+    webhook_cert_path: str = ""
     reconcile_at_start: bool = True
     watch: bool = False
     cluster: ClusterSettings = NOTHING_GIVEN

@@ -71,10 +71,14 @@ class Engine(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What Ansible is to run: a playbook file or a role directory, absolute and existing."""
+    """What Ansible is to run: a playbook file or a role directory, absolute and existing.
+
+    `tasks`: of the role nothing but this file of its tasks.
+    """
 
     path: Path
     is_role: bool
+    tasks: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +94,7 @@ class Finalizer:
 class Definition:
     """What `generate crds` is told beside the role's argument specs; the operator itself reads none of it.
 
-    `versions` are served beside the watch's own, each as the argument spec of its name says. `columns` maps the
-    headers of `kubectl get` to paths; `schema` maps paths to what is added to the schema of that field.
+    `columns` maps the headers of `kubectl get` to paths; `schema` maps paths to what is added to the schema there.
     """
 
     generate: bool = True
@@ -100,7 +103,6 @@ class Definition:
     categories: tuple[str, ...] = ()
     scope: str = SCOPES[0]
     storage: bool = False
-    versions: tuple[str, ...] = ()
     columns: Mapping[str, str] = field(default_factory=dict)
     scale: Mapping[str, str] = field(default_factory=dict)
     schema: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

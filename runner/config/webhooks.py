@@ -1,7 +1,7 @@
 """The webhooks that watches need, as data: what the API server is told of them, for a Service or a URL. Pure.
 
-Rules name the watched kinds and nothing else, so that nothing which the operator needs at its start is reviewed:
-no Secret, no Lease, no Pod, and of a custom resource neither its status nor its deletion.
+Rules name the watched kinds and their scale subresource alone, so that nothing which the operator needs at its
+start is reviewed: no Secret, no Lease, no Pod, and of a custom resource neither its status nor its deletion.
 """
 
 from __future__ import annotations
@@ -105,11 +105,12 @@ def path(verb: str, gvk: GroupVersionKind) -> str:
 
 
 def _webhook(watch: Watch, verb: str, plural: str, endpoint: Endpoint, namespaces: Json) -> Json:
+    scaled = [f"{plural}/scale"] if verb == "validate" else []
     rule = {
         "apiGroups": [watch.gvk.group],
         "apiVersions": [watch.gvk.version],
         "operations": ["CREATE", "UPDATE"],
-        "resources": [plural],
+        "resources": [plural, *scaled],
         "scope": "*",
     }
     selector = {"objectSelector": _label_selector(watch)} if watch.selector.requirements else {}

@@ -53,11 +53,11 @@ class Started:
 class Executor:
     """Runs Ansible as `ansible-runner run` would, with its files, but events that come as they happen.
 
-    `environment` is added to the process environment for every run; `console` is shown every run. Runs are forked
-    where that can be, and started cold where it cannot.
+    `environment` is added to that of the process for every run; `console` is shown each. Runs are forked where
+    that can be, else started cold; a `sibling` shares what they are forked from.
 
-    Cancelling a run ends its every process before the cancellation goes on. Two runs of one object never overlap:
-    the later one waits for the earlier one's processes to be gone, also those that a killed operator left.
+    Cancelling a run ends its every process before the cancellation goes on. Of an object's runs, one waits for the
+    processes of the one before to be gone, also those that a killed operator left.
     """
 
     def __init__(
@@ -66,12 +66,14 @@ class Executor:
         environment: Mapping[str, str] | None = None,
         *,
         console: Console | None = None,
+        sibling: Executor | None = None,
     ) -> None:
         self._root = runner_dir.absolute()
         self._environment = dict(environment or {})
         self._console = console
         self._preparation = Preparation(self._environment, console)
-        self._engine = ForkEngine(self._root)
+        self.engine: ForkEngine = sibling.engine if sibling else ForkEngine(self._root)
+        self._shares = sibling is not None
         self._children: WeakSet[Child] = WeakSet()
         self._until = math.inf
         self._memory = MemoryGuard()
@@ -88,27 +90,24 @@ class Executor:
     async def warm_up(self) -> None:
         """Start what runs are forked from, so that the first run finds it. Raises RunError if that fails."""
         environment = {**os.environ, **self._environment}
-        await self._engine.warm_up(environment | of_all_runs(environment))
+        await self.engine.warm_up(environment | of_all_runs(environment))
 
     @property
     def zygotes(self) -> frozenset[int]:
         """The ids of the processes that runs and their modules are forked from."""
-        return self._engine.pids
-
-    @property
-    def zygotes_alive(self) -> int:
-        return self._engine.alive
+        return self.engine.pids
 
     @property
     def zygote_starts(self) -> Mapping[str, int]:
         """How often they were started, by result: succeeded, failed."""
-        return self._engine.starts
+        return self.engine.starts
 
     async def close(self) -> None:
         """End what runs are forked from, and runs that are still under way."""
         for child in self._children:
             child.end()
-        await self._engine.close()
+        if not self._shares:
+            await self.engine.close()
 
     async def run(self, run: Run, sink: Sink = lambda _run, _event: None) -> Outcome:
         """What came of the run, whatever that was. Raises RunError when it could not be prepared or started."""
@@ -204,7 +203,7 @@ class Executor:
         if run.engine is Engine.COLD:
             return await self._spawn(prepared, lock)
         config = prepared.runner.config
-        child = await self._engine.start(
+        child = await self.engine.start(
             config.command, cwd=Path(config.cwd), env=config.env, lock=lock, until=self._until
         )
         if not isinstance(child, str):

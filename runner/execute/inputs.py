@@ -113,7 +113,12 @@ def _write_play(project: Path, run: Run) -> Path:
     if not run.content.is_role:
         write_private(project / "playbook.yaml", run.content.path.read_text(encoding="utf-8", errors="replace"))
         return run.content.path
-    play = {"hosts": "localhost", "gather_facts": run.gather_facts, "roles": [{"name": run.content.path.name}]}
+    name = run.content.path.name
+    what: dict[str, Any] = {"roles": [{"name": name}]}
+    if run.content.tasks:
+        part = {"name": name, "tasks_from": run.content.tasks}
+        what = {"tasks": [{"name": run.content.tasks, "ansible.builtin.import_role": part}]}
+    play = {"hosts": "localhost", "gather_facts": run.gather_facts, **what}
     path = project / uuid4().hex
     write_private(path, json.dumps([play]))
     return path

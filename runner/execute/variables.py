@@ -56,11 +56,14 @@ class ExtraVars:
     warnings: tuple[str, ...] = ()
 
 
-def extra_vars(body: Body, watch: Watch, *, finalizing: bool, run: Body | None = None) -> ExtraVars:
+def extra_vars(
+    body: Body, watch: Watch, *, finalizing: bool, run: Body | None = None, admission: Body | None = None
+) -> ExtraVars:
     """The extra vars of one run of `body`; on a deletion run the finalizer's vars are added. Later parts win.
 
     `run` is what the run is told of itself, in `ansible_operator_run`: text of whoever made it necessary, which is
-    marked unsafe always. `body` is nested no deeper than `objects.LEVELS`, or it would not have been read.
+    marked unsafe always; so is `admission`, what is known of the request under review. `body` is nested no deeper
+    than `objects.LEVELS`, or it would not have been read.
     """
     meta: Body = body.get("metadata") or {}
     spec = body.get("spec")
@@ -76,12 +79,22 @@ def extra_vars(body: Body, watch: Watch, *, finalizing: bool, run: Body | None =
     if watch.mark_unsafe:
         parts = _harmless(parts, warnings)
     ours = {"ansible_operator_meta": parts.pop("meta")}
-    if run is not None:
-        ours["ansible_operator_run"] = _unsafe(run, set())
+    for ident, told in (("run", run), ("admission", admission)):
+        if told is not None:
+            ours[f"ansible_operator_{ident}"] = _unsafe(told, set())
     values = {**parts.pop("spec"), **ours, **parts, **watch.vars}
     if finalizing and watch.finalizer:
         values |= watch.finalizer.vars
     return ExtraVars(values, _few(warnings))
+
+
+def spec_vars(body: Body, watch: Watch) -> Mapping[str, Any]:
+    """Of the extra vars those that come from the spec and the watch, with nothing marked unsafe."""
+    spec = body.get("spec")
+    spec = spec if isinstance(spec, Mapping) else {}
+    values: Body = _snake(spec, "spec", []) if watch.snake_case else spec
+    free = {name: value for name, value in values.items() if not (watch.mark_unsafe and steers_ansible(name))}
+    return {**free, **watch.vars}
 
 
 def variable_name(gvk: GroupVersionKind) -> str:

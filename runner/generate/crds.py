@@ -5,8 +5,9 @@ A CRD without our annotation is its author's, and is left alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,8 @@ from runner.errors import Problem, WatchesError
 from runner.execute.variables import steers_ansible, variable_name
 from runner.generate.crd import handwritten
 from runner.generate.crd.content import Specs, specs_of
-from runner.generate.crd.definition import GENERATED, Version, custom_resource_definition
+from runner.generate.crd.conversion import converted
+from runner.generate.crd.definition import GENERATED, Version, custom_resource_definition, version_entry
 from runner.generate.crd.options import Options
 from runner.generate.crd.schema import Maker
 from runner.generate.files import Files, yaml_text
@@ -78,33 +80,52 @@ class _Maker:
             raise WatchesError(reading.fatal)
         self._entries = reading.entries
         watches = [w for w in reading.watches if is_custom(w.gvk.group) and w.crd.generate]
-        manifests = of_kind(read_manifests(self._project)[0], "CustomResourceDefinition")
+        self._manifests = read_manifests(self._project)[0]
+        definitions = of_kind(self._manifests, "CustomResourceDefinition")
         order = sorted(watches, key=lambda watch: (watch.gvk.group, watch.gvk.kind))  # stable: as in the file
         for (group, kind), versions in groupby(order, key=lambda watch: (watch.gvk.group, watch.gvk.kind)):
-            self._kind(list(versions), crd_of(group, kind, manifests))
+            self._kind(list(versions), crd_of(group, kind, definitions))
         if self._mistakes:
-            raise WatchesError(self._mistakes)
+            raise WatchesError(list(dict.fromkeys(self._mistakes)))
+        self._made.remarks = list(dict.fromkeys(self._made.remarks))
         return self._made
 
     def _kind(self, watches: list[Watch], existing: Document | None) -> None:
-        found = [(watch, name, self._specs(watch, name)) for watch in watches for name in _versions(watch)]
-        known = [(watch, name, specs) for watch, name, specs in found if specs is not None]
-        if len(known) < len(found):
+        known = [(watch, specs) for watch in watches if (specs := self._specs(watch)) is not None]
+        if len(known) < len(watches):
             return
+        versions = [self._version(watch, specs) for watch, specs in known]
         if existing is not None and not existing.text("metadata", "annotations", GENERATED):
-            for watch, name, specs in known:
-                self._made.differences += handwritten.differences(
-                    existing, name, self._version(watch, name, specs).spec
-                )
+            for version in versions:
+                self._made.differences += handwritten.differences(existing, version.name, version.spec)
             return
+        if existing is not None and sum(document.file == existing.file for document in self._manifests) > 1:
+            message = "the file has other objects beside this generated CRD: move it to one of its own"
+            self._mistakes.append(Problem(existing.file, existing.node.line, "", message))
         stored = self._stored(watches)
-        versions = [self._version(watch, name, specs) for watch, name, specs in known]
-        crd = custom_resource_definition(
-            stored.gvk, versions, stored.gvk.version, stored.crd, lambda path: self._unknown(stored, path)
-        )
-        sources = dict.fromkeys(self._source(specs.file) for _, _, specs in known)
+        unknown = partial(self._unknown, stored)
+        entries = [
+            version_entry(version, stored=version.name == stored.gvk.version, unknown=unknown)
+            for version in versions
+        ]
+        entries += list(self._converted(watches, entries))
+        crd = custom_resource_definition(stored.gvk, stored.crd, entries)
+        sources = dict.fromkeys(self._source(specs.file) for _, specs in known)
         header = HEADER.format(sources=" and ".join([*sources, "watches.yaml"]))
         self._made.files[self._path(crd, existing)] = header + yaml_text(crd)
+
+    def _converted(self, watches: list[Watch], entries: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """The versions that are served by conversion alone: each as the argument spec of its name says, if any."""
+        watched = {watch.gvk.version for watch in watches}
+        for watch, entry in zip(watches, entries, strict=True):
+            for name, conversion in watch.conversions.items():
+                if name in watched:
+                    continue
+                found = converted(entry, name, conversion)
+                specs = specs_of(watch.content, name, self._role, self._mistakes, self._made.remarks)
+                if specs is not None:
+                    found["schema"]["openAPIV3Schema"]["properties"]["spec"] = self._version(watch, specs).spec
+                yield found
 
     def _source(self, file: Path) -> str:
         """A file as it is named in every clone: from the project, or by its collection."""
@@ -119,17 +140,12 @@ class _Maker:
             return Path(existing.file).resolve().relative_to(self._project)
         return DIRECTORY / f"{crd['spec']['group']}_{crd['spec']['names']['plural']}.yaml"
 
-    def _specs(self, watch: Watch, version: str) -> Specs | None:
-        entry = "main" if version == watch.gvk.version else version
-        specs = specs_of(watch.content, entry, self._role, self._mistakes, self._made.remarks)
-        if specs is None and entry == "main":
+    def _specs(self, watch: Watch) -> Specs | None:
+        specs = specs_of(watch.content, "main", self._role, self._mistakes, self._made.remarks)
+        if specs is None:
             message = "nothing says which variables it takes: write argument specs, or a CRD by hand"
             self._made.remarks.append(
                 self._problem(watch, ("role",) if watch.content.is_role else ("playbook",), message)
-            )
-        elif specs is None:
-            self._mistakes.append(
-                self._problem(watch, ("crd", "versions"), f"there is no argument spec named {version}")
             )
         return specs
 
@@ -143,20 +159,18 @@ class _Maker:
             self._mistakes.append(self._problem(watch, ("crd", "storage"), "one version alone can be stored"))
         return next(iter(asking), watches[0])
 
-    def _version(self, watch: Watch, name: str, specs: Specs) -> Version:
+    def _version(self, watch: Watch, specs: Specs) -> Version:
         maker = Maker(
             watch.snake_case,
             lambda path, message: self._mistakes.append(specs.problem(path, message)),
             lambda path, message: self._made.remarks.append(specs.problem(path, message)),
         )
         options = tuple(option for option in specs.options if not self._is_taken(option.name, watch, specs))
-        main = name == watch.gvk.version
-        hints = watch.crd if main else replace(watch.crd, columns={}, scale={}, schema={})
         return Version(
-            name,
+            watch.gvk.version,
             maker.of(Options(options)),
             tuple(path for path in watch.status if path.split(".")[0] != "conditions"),
-            hints,
+            watch.crd,
             specs.description,
             watch.manage_status,
         )
@@ -175,7 +189,3 @@ class _Maker:
     def _problem(self, watch: Watch, path: tuple[str, ...], message: str) -> Problem:
         entry: Located = self._entries[watch.gvk]
         return Problem(self._file, child(entry, *path).line, ".".join(path), message)
-
-
-def _versions(watch: Watch) -> tuple[str, ...]:
-    return (watch.gvk.version, *watch.crd.versions)

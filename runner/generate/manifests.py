@@ -192,7 +192,7 @@ def _roles(deployment: Mapping[str, Any], found: Needs, watches: Iterable[Watch]
     secrets = [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["create", "get", "update"]}]
     configured = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"]
     cluster = [
-        {"apiGroups": ["admissionregistration.k8s.io"], "resources": configured, "verbs": ["get", "list", "patch"]}
+        {"apiGroups": ["admissionregistration.k8s.io"], "resources": configured, "verbs": ["list", "patch"]}
     ]
     if names := sorted(f"{_plural(one.gvk, found)}.{one.gvk.group}" for one in watches if one.conversions):
         crds = {"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"]}

@@ -142,11 +142,6 @@ _TYPES: dict[str, dict[str, Any]] = {
             "categories": {"type": "array", "items": _NAME},
             "scope": {"enum": list(SCOPES)},
             "storage": {"type": "boolean", "description": "This of several versions is stored."},
-            "versions": {
-                "type": "array",
-                "items": _NAME,
-                "description": "Served as well, each as the argument spec of its name says.",
-            },
             "columns": {
                 "type": "object",
                 "additionalProperties": _NAME,

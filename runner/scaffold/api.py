@@ -97,13 +97,12 @@ def _check_kind(watches: tuple[Watch, ...], api: Api) -> None:
                 f"{WATCHES} has a {api.kind} of the group {watch.gvk.group}, and files are named after kinds: add"
                 " the second by hand, with a role of another name"
             )
-        if watch.gvk.version == api.version or api.version in watch.crd.versions:
+        if watch.gvk.version == api.version or api.version in watch.conversions:
             raise SettingsError(f"{WATCHES} has {api} already")
         raise SettingsError(
             f"{WATCHES} runs {api.kind} as {watch.gvk.version}. Every object is of all versions, and a second"
-            f" watch would run it twice: to serve {api.version}, too, write `crd: {{versions: [{api.version}]}}`"
-            " into that watch, an argument spec of that name into the role's meta/argument_specs.yml, and run"
-            " `ansible-operator generate crds`"
+            f" watch would run it twice: to serve {api.version}, too, write `versions: {{{api.version}: {{}}}}`"
+            " into that watch, with what differs in its fields, and run `ansible-operator generate crds`"
         )
 
 

@@ -8,9 +8,19 @@ REFUSAL = (
     "check mode: the API proxy lets nothing pass that would change the cluster. Modules of kubernetes.core "
     "ask for a dry run by themselves; skip what cannot with `when: not ansible_check_mode`"
 )
+READS_ONLY = "tasks of admission may read the cluster, and change nothing: the API proxy lets only reads pass"
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _REVIEWS = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
 """Groups whose objects are questions: nothing of them is stored."""
+
+
+def reads(method: str, target: Target | None) -> bool:
+    """Whether the request only asks, a review of access included."""
+    return not changes(method, target, has_body=False) and (method in _READS or _is_review(method, target))
+
+
+def _is_review(method: str, target: Target | None) -> bool:
+    return method == "POST" and target is not None and target.group in _REVIEWS
 
 
 def changes(method: str, target: Target | None, *, has_body: bool) -> bool:
@@ -22,7 +32,7 @@ def changes(method: str, target: Target | None, *, has_body: bool) -> bool:
         return method not in _READS
     if target.subresource in STREAMS - {"log", "proxy"}:
         return True  # a GET, too, leads into a container
-    if method in _READS or (method == "POST" and target.group in _REVIEWS):
+    if method in _READS or _is_review(method, target):
         return False
     if target.subresource == "proxy" or (method == "DELETE" and has_body):
         return True

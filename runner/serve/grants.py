@@ -81,6 +81,7 @@ class Grant:
         self._own = own
         self.kubeconfig = kubeconfig
         self.dry_runs: DryRuns | None = None
+        self.reads_only = False
         self.calls: set[tuple[str, ...]] = set()
         self._children = children
         self._tokens = tokens
@@ -116,6 +117,10 @@ class Grant:
     def only_dry_runs(self) -> None:
         """From now on nothing passes that would change the cluster; what would change it is noted."""
         self.dry_runs = DryRuns()
+
+    def only_reads(self) -> None:
+        """From now on nothing but reads passes."""
+        self.reads_only = True
 
     @property
     def differences(self) -> tuple[Difference, ...]:

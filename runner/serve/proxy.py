@@ -165,6 +165,8 @@ class Proxy:
         check = grant.dry_runs is not None
         if check and checkmode.changes(request.method, target, has_body=request.body_exists):
             return checkmode.REFUSAL
+        if grant.reads_only and not checkmode.reads(request.method, target):
+            return checkmode.READS_ONLY
         return ""
 
     async def _forward(self, request: web.BaseRequest, target: Target | None, grant: Grant) -> web.StreamResponse:
@@ -186,8 +188,11 @@ class Proxy:
     async def _answer(
         self, request: web.BaseRequest, target: Target | None, upstream: aiohttp.ClientResponse, grant: Grant
     ) -> web.StreamResponse:
-        if target is not None and _worth_a_look(
-            request.method, target, upstream, lists=grant.keeps or grant.touched is not None
+        lists = grant.keeps or grant.touched is not None
+        if (
+            target is not None
+            and not grant.reads_only
+            and _worth_a_look(request.method, target, upstream, lists=lists)
         ):
             body, complete = await forward.read_up_to(upstream.content, LOOKED_AT)
             if not complete:

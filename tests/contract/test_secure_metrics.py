@@ -18,7 +18,8 @@ from cryptography.x509.oid import NameOID
 from prometheus_client import CollectorRegistry
 
 from runner.errors import ApiError
-from runner.serve.metrics import Listener, Reviews, metrics, serving_context
+from runner.serve.certificates import of_metrics
+from runner.serve.metrics import Listener, Reviews, metrics
 
 ALLOWED = {"allowed": True}
 DENIED = {"allowed": False}
@@ -27,7 +28,7 @@ PROMETHEUS = {"username": "prometheus", "uid": "u1", "groups": ["monitors"], "ex
 
 @pytest.fixture
 async def listener(tmp_path: Path) -> AsyncIterator[Listener]:
-    context = serving_context(tmp_path)
+    context = of_metrics(tmp_path).context
     listener = metrics("127.0.0.1:0", CollectorRegistry(), tls=context)
     await listener.start()
     yield listener

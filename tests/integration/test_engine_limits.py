@@ -105,8 +105,8 @@ async def test_a_run_is_not_started_again_when_it_is_not_certain_that_it_has_not
     """Here, because the zygote cannot be killed."""
     monkeypatch.setattr(zygote, "SURE_WITHIN", 0.1)
     monkeypatch.setattr(zygote, "ENDED_WITHIN", 0.1)
-    assert warm.executor._engine._pair
-    plays = warm.executor._engine._pair.plays
+    assert warm.executor.engine._pair
+    plays = warm.executor.engine._pair.plays
     monkeypatch.setattr(plays, "kill", lambda: None)
     with stopped(warm.plays):
         with pytest.raises(UnsureError, match="cannot be ended"):

@@ -46,10 +46,14 @@ _log = structlog.get_logger(__name__)
 
 
 class Zygote:
-    """One zygote process. Each question is answered in turn; one that leaves a question unanswered is killed."""
+    """One zygote process. Each question is answered in turn; one that leaves a question unanswered is killed.
+
+    `what` names it in messages.
+    """
 
     def __init__(self, process: subprocess.Popen[bytes], pidfd: int, connection: socket.socket, said: int) -> None:
         self._process = process
+        self.what = "the process that runs are forked from"
         self._said = Said(said, process.pid)
         self._connection = connection
         self._asked: deque[asyncio.Future[wire.Message]] = deque()
@@ -107,16 +111,14 @@ class Zygote:
         except OSError as error:
             if wire.none_can_be_opened(error):
                 raise
-            raise RunError(f"the process that runs are forked from does not listen: {error}") from error
+            raise RunError(f"{self.what} does not listen: {error}") from error
         try:
             async with asyncio.timeout(within):
                 return await self._expect()
         except TimeoutError as error:
-            _log.warning("Killing the process that runs are forked from: it does not answer", pid=self.pid)
+            _log.warning(f"Killing {self.what}: it does not answer", pid=self.pid)
             self.kill()
-            raise RunError(
-                f"the process that runs are forked from has not answered for {within:g} seconds"
-            ) from error
+            raise RunError(f"{self.what} has not answered for {within:g} seconds") from error
 
     def close(self) -> None:
         """Ask nothing more; it ends when its children have."""
@@ -125,7 +127,7 @@ class Zygote:
             self._connection.close()
         for asked in self._asked:
             if not asked.done():
-                asked.set_exception(RunError("the process that runs are forked from has ended"))
+                asked.set_exception(RunError(f"{self.what} has ended"))
                 asked.exception()  # whoever asked may have gone
         self._asked.clear()
 
@@ -138,7 +140,7 @@ class Zygote:
         """Wait until the process is gone, after `close`; for so many seconds, then it is killed."""
         await asyncio.wait({self.gone}, timeout=within)
         if not self.gone.done():
-            _log.warning("Killing the process that runs are forked from: it does not end", pid=self.pid)
+            _log.warning(f"Killing {self.what}: it does not end", pid=self.pid)
             self.kill()
             await asyncio.wait({self.gone}, timeout=_DIES_WITHIN)
 

@@ -12,8 +12,8 @@ import yaml
 from runner.config.watches import Content
 from runner.config.yamlfile import Located, read_yaml
 from runner.errors import Problem
-from runner.generate.crd.options import RULES, Option, Options, read_options
-from runner.generate.crd.values import TYPES
+from runner.generate.crd.options import RULES, Option, Options, described, read_options
+from runner.generate.crd.values import typed
 from runner.validate.documents import child, shown
 
 _SUFFIXES = (".yml", ".yaml", ".json")
@@ -111,9 +111,8 @@ class _Reader:
         options = read_options(
             raw.get("options") or {}, lambda path, message: self._mistakes.append(bare.problem(path, message))
         )
-        words = raw.get("description") or raw.get("short_description") or ""
-        text = "\n".join(words) if isinstance(words, list) else str(words)
-        return replace(bare, options=Options(options), description=text)
+        description = described(raw.get("description") or raw.get("short_description"))
+        return replace(bare, options=Options(options), description=description)
 
     def _given(self, specs: Specs, defaults: Mapping[str, Any], variables: Mapping[str, Any]) -> Specs:
         """Nothing is required that the role has a value for; defaults that differ are told."""
@@ -132,15 +131,18 @@ class _Reader:
 
 
 def _guessed(name: str, value: Any) -> Option:  # noqa: ANN401  (any YAML)
-    """An option as its default looks; anything where that is null, or made by a template."""
-    if value is None or _has_jinja(value):
-        return Option(name, "raw")
+    """An option as its default looks; anything where that is null, a date, or made by a template."""
     kinds = {bool: "bool", int: "int", float: "float", str: "str", list: "list", dict: "dict"}
     kind = kinds.get(type(value), "raw")
-    items = {kinds.get(type(item), "raw") for item in value} if isinstance(value, list) else set()
-    return Option(
-        name, kind, next(iter(items)) if len(items) == 1 else "", default=value if kind in TYPES else None
-    )
+    rendered = _has_jinja(value)
+    if kind == "raw" or (rendered and kind == "str"):
+        return Option(name, "raw")
+    items = {kinds.get(type(item), "raw") for item in value} if kind == "list" and not rendered else set()
+    try:
+        default = None if rendered else typed(kind, value)
+    except ValueError:  # something in it is no JSON
+        default = None
+    return Option(name, kind, next(iter(items)) if len(items) == 1 else "", default=default)
 
 
 def _has_jinja(value: Any) -> bool:  # noqa: ANN401  (any YAML)

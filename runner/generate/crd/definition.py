@@ -35,6 +35,12 @@ _CONDITION: Schema = {
         },
     },
 }
+_RUNNING: Schema = {
+    "name": "Running",
+    "type": "string",
+    "description": "True while a run is under way",
+    "jsonPath": '.status.conditions[?(@.reason=="Running")].status',  # at rest the condition has another reason
+}
 _SUCCESSFUL: Schema = {
     "name": "Successful",
     "type": "string",
@@ -71,9 +77,9 @@ Unknown = Callable[[str], None]
 
 
 def custom_resource_definition(
-    gvk: GroupVersionKind, versions: Sequence[Version], stored: str, hints: Definition, unknown: Unknown
+    gvk: GroupVersionKind, hints: Definition, versions: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """The whole object. `hints` has what all versions share."""
+    """The whole object: `hints` has what all versions share, `versions` the entry of each."""
     plural = hints.plural or plural_of(gvk.kind)
     names: dict[str, Any] = {
         "kind": gvk.kind,
@@ -93,7 +99,7 @@ def custom_resource_definition(
             "group": gvk.group,
             "scope": hints.scope,
             "names": names,
-            "versions": [_version(version, version.name == stored, unknown) for version in versions],
+            "versions": list(versions),
         },
     }
 
@@ -108,7 +114,8 @@ def plural_of(kind: str) -> str:
     return f"{word}s"
 
 
-def _version(version: Version, stored: bool, unknown: Unknown) -> dict[str, Any]:
+def version_entry(version: Version, *, stored: bool, unknown: Unknown) -> dict[str, Any]:
+    """The entry of a version; `unknown` is told the paths of its hints that its schema has not."""
     root = _root(version)
     for path, added in version.hints.schema.items():
         if not _add(root, path, added):
@@ -199,4 +206,6 @@ def _columns(version: Version, root: Schema, unknown: Unknown) -> list[Schema]:
         if text := schema.get("description"):
             column["description"] = text.splitlines()[0]
         own.append({**column, "jsonPath": f".{path}"})
-    return [*own, *([_SUCCESSFUL] if version.manage_status else []), _AGE, *([_FAILURE] * version.manage_status)]
+    if not version.manage_status:
+        return [*own, _AGE]
+    return [*own, _RUNNING, _SUCCESSFUL, _AGE, _FAILURE]

@@ -24,33 +24,41 @@ _COMPARED: Mapping[str, type | tuple[type, ...]] = {
 
 
 def without_default(options: Options) -> frozenset[str]:
-    """The options whose default the CRD leaves to the role."""
+    """The options whose default the CRD leaves to the role.
+
+    A map that Ansible makes of its defaults counts as missing in every rule.
+    """
     return frozenset(
         name
         for rule in options.rules
-        if rule.kind == "mutually_exclusive" and len(rule.names) > 1
-        for name in rule.names
+        for name in (rule.key, *rule.names)
+        if name and (rule.kind == "mutually_exclusive" or options.named(name).apply_defaults)
     )
 
 
-def unsaid(options: Options) -> list[str]:
-    """The rules that CEL cannot say, and why."""
-    found = []
-    for rule in options.rules:
-        hidden = [name for name in (rule.key, *rule.names) if name and not _is_visible(options.named(name))]
-        if hidden:
-            found.append(f"{rule.kind}: CEL sees nothing of {', '.join(hidden)}, which may hold anything")
-        elif rule.kind == "required_if" and options.named(rule.key).type not in _COMPARED:
-            found.append(
-                f"required_if: {rule.key} is a {options.named(rule.key).type}, and is compared with nothing"
-            )
-    return found
+def hidden(options: Options) -> list[Rule]:
+    """The rules that CEL cannot say, because it does not see what they are about."""
+    return [
+        rule
+        for rule in options.rules
+        if not all(_is_visible(options.named(name)) for name in (rule.key, *rule.names) if name)
+    ]
+
+
+def incomparable(options: Options) -> list[Rule]:
+    """The rules on the value of an option that is compared with nothing."""
+    return [
+        rule
+        for rule in options.rules
+        if rule.kind == "required_if" and options.named(rule.key).type not in _COMPARED
+    ]
 
 
 def validations(options: Options, fields: Mapping[str, str]) -> list[Schema]:
     """The `x-kubernetes-validations` of one level; `fields` names the field of each option."""
     level = _Level(options, fields)
-    found = (level.validation(rule) for rule in options.rules)
+    unseen = hidden(options)
+    found = (level.validation(rule) for rule in options.rules if rule not in unseen)
     return [{"rule": rule, "message": message} for rule, message in filter(None, found)]
 
 
@@ -64,9 +72,7 @@ class _Level:
         self._fields = fields
 
     def validation(self, rule: Rule) -> tuple[str, str] | None:
-        """The rule and its message; None where it is always met, or cannot be said."""
-        if not all(_is_visible(self._options.named(name)) for name in (rule.key, *rule.names) if name):
-            return None
+        """The rule and its message; None where it is always met."""
         match rule.kind:
             case "mutually_exclusive":
                 return self._exclusive(rule)

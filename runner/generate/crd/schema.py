@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
+from runner.generate.crd.cost import RULES, limit_lists
+from runner.generate.crd.hidden import junctors
 from runner.generate.crd.names import field_names, survives, unlike
-from runner.generate.crd.options import Note, Option, Options
-from runner.generate.crd.rules import unsaid, validations, without_default
-from runner.generate.crd.values import PRESERVE, TYPES, Schema
-
-_MARKUP = re.compile(r"\b(?:[BICMOUVEP]|RV)\(([^()]*)\)")
-"""Ansible's, of which `kubectl explain` knows nothing."""
-LONGEST_LIST = 10_000
-"""Items of a list whose items have rules: the API server multiplies what a rule costs by them."""
+from runner.generate.crd.options import Note, Option, Options, is_required
+from runner.generate.crd.rules import hidden, incomparable, validations, without_default
+from runner.generate.crd.values import TYPES, Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,28 +21,35 @@ class Maker:
     mistake: Note
     remark: Note
 
-    def of(self, options: Options, path: tuple[str, ...] = (), lists: int = 0) -> Schema:
-        """The schema of a map; `lists` counts the lists that it is in."""
+    def of(self, options: Options, path: tuple[str, ...] = ()) -> Schema:
+        """The schema of a map."""
         fields = field_names((option.name for option in options), snake_case=self.snake_case)
         self._check_names(options, fields, path)
         options = Options(
             tuple(option for option in options if option.name in fields),
             tuple(rule for rule in options.rules if {rule.key, *rule.names} - {""} <= fields.keys()),
         )
-        for words in unsaid(options):
-            self.remark(path, f"{words}: the rule is left to Ansible")
+        for rule in incomparable(options):
+            self.remark(
+                path, f"{rule.kind}: the CRD compares no {options.named(rule.key).type}: it is left to Ansible"
+            )
         bare = without_default(options)
         schema: Schema = {"type": "object"}
         properties = {
-            fields[option.name]: self._field(option, (*path, option.name), lists, bare=option.name in bare)
+            fields[option.name]: self._field(option, (*path, option.name), bare=option.name in bare)
             for option in options
         }
         if properties:
             schema["properties"] = properties
-        if required := [fields[option.name] for option in options if self._is_required(option)]:
+        if required := [fields[option.name] for option in options if is_required(option)]:
             schema["required"] = required
         if rules := validations(options, fields):
-            schema["x-kubernetes-validations"] = rules
+            schema[RULES] = rules
+        comparable = [rule for rule in hidden(options) if rule not in incomparable(options)]
+        if schemas := junctors(options, comparable, fields):
+            schema["allOf"] = schemas
+        if not path:
+            limit_lists(schema)
         return schema
 
     def _check_names(self, options: Options, fields: Any, path: tuple[str, ...]) -> None:  # noqa: ANN401
@@ -63,11 +66,11 @@ class Maker:
             else:
                 seen[name] = option.name
 
-    def _field(self, option: Option, path: tuple[str, ...], lists: int, *, bare: bool) -> Schema:
+    def _field(self, option: Option, path: tuple[str, ...], *, bare: bool) -> Schema:
         schema: Schema = {}
         if text := self._described(option, bare=bare):
             schema["description"] = text
-        schema |= self._typed(option, path, lists)
+        schema |= self._typed(option, path)
         if option.no_log:
             if option.type == "str":
                 schema["format"] = "password"
@@ -80,24 +83,21 @@ class Maker:
             schema["default"] = default
         return schema
 
-    def _typed(self, option: Option, path: tuple[str, ...], lists: int) -> Schema:
+    def _typed(self, option: Option, path: tuple[str, ...]) -> Schema:
         schema = dict(TYPES[option.type])
         if option.type == "list":
-            items = dict(TYPES[option.elements or "raw"])
+            items = _with_choices(dict(TYPES[option.elements or "raw"]), option)
             if option.inner is not None:
-                items = self.of(option.inner, path, lists + 1)
-                if _has_rules(option.inner):
-                    schema["maxItems"] = int(LONGEST_LIST ** (1 / (lists + 1)))
-            schema["items"] = _with_choices(items, option)
-            return schema
+                items = self.of(option.inner, path)
+            return schema | {"items": items}
         if option.inner is not None:
-            return self.of(option.inner, path, lists)
+            return self.of(option.inner, path)
         return _with_choices(schema, option)
 
     def _default(self, option: Option, path: tuple[str, ...]) -> Any:  # noqa: ANN401  (JSON)
         default = option.default
         if option.apply_defaults and option.inner is not None and default is None:
-            return {} if option.type == "dict" and not self._is_required(option) else None
+            return {} if option.type == "dict" and not is_required(option) else None
         if default is None or option.inner is not None:
             if default is not None:
                 self.remark(path, "has a default and options: the default is left to the role")
@@ -107,22 +107,19 @@ class Maker:
             return None
         return default
 
-    def _is_required(self, option: Option) -> bool:
-        """Also where defaults are applied to a map that needs more than them."""
-        if option.required or not (option.apply_defaults and option.inner and option.type == "dict"):
-            return option.required
-        return bool(option.inner.rules) or any(map(self._is_required, option.inner))
-
     def _described(self, option: Option, *, bare: bool) -> str:
-        text = _MARKUP.sub(r"\1", option.description)
+        text = option.description
         if bare and option.default is not None:
             text = f"{text}\nBy default {option.default}.".lstrip()
         return text
 
 
 def _with_choices(schema: Schema, option: Option) -> Schema:
-    return schema | {"enum": list(option.choices)} if option.choices and PRESERVE not in schema else schema
-
-
-def _has_rules(options: Options) -> bool:
-    return bool(options.rules) or any(option.inner is not None and _has_rules(option.inner) for option in options)
+    if not option.choices or schema.get("type") not in ("string", "integer", "number", "boolean"):
+        return schema
+    if schema["type"] == "number" and any(float(choice).is_integer() for choice in option.choices):
+        # An `enum` of the API server's with 0 accepts 0.5, which it makes a whole number to compare it.
+        rule = f"self in [{', '.join(repr(float(choice)) for choice in option.choices)}]"
+        message = f"must be one of {', '.join(map(str, option.choices))}"
+        return schema | {RULES: [{"rule": rule, "message": message}]}
+    return schema | {"enum": list(option.choices)}

@@ -29,8 +29,8 @@ TYPES: Mapping[str, Schema] = {
     "list": {"type": "array", "items": {PRESERVE: True}},
     "dict": {"type": "object", PRESERVE: True},
     "raw": {PRESERVE: True},
-    "json": {PRESERVE: True},
-    "jsonarg": {PRESERVE: True},
+    "json": {"type": "string"},
+    "jsonarg": {"type": "string"},
     "bytes": _size("B", "byte"),
     "bits": _size("b", "bit"),
 }
@@ -46,7 +46,7 @@ def visible(kind: str, elements: str) -> bool:
     """Whether CEL sees such a field: one that may hold anything it does not."""
     if kind == "list":
         return bool(elements) and elements != "list" and visible(elements, "")
-    return kind not in ("raw", "json", "jsonarg")
+    return kind != "raw"
 
 
 def _text(value: object) -> str:

@@ -42,12 +42,12 @@ def test_validation_and_defaults_are_configurations_of_their_own() -> None:
     assert len(made(watch(Admission(tasks="a.yml", default="d.yml")))) == 2
 
 
-def test_rules_name_creation_and_change_of_the_kind_alone() -> None:
+def test_rules_name_creation_change_and_scale_of_the_kind_alone() -> None:
     (rule,) = validating()["rules"]
     assert rule["apiGroups"] == ["sample.example.com"]
     assert rule["apiVersions"] == ["v1"]
     assert rule["operations"] == ["CREATE", "UPDATE"]
-    assert rule["resources"] == ["podsets"]
+    assert rule["resources"] == ["podsets", "podsets/scale"]
 
 
 def test_other_versions_are_reviewed_in_that_of_the_watch() -> None:

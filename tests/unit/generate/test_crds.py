@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -114,12 +115,21 @@ def test_what_is_not_to_be_logged_is_a_password_and_a_remark(say: Say) -> None:
 
 
 def test_without_argument_specs_the_defaults_say_the_types(say: Say) -> None:
-    project = say(defaults={"size": 2, "names": ["a"], "image": "{{ registry }}/web", "debug": False})
+    project = say(
+        defaults={
+            "size": 2,
+            "names": ["a"],
+            "image": "{{ registry }}/web",
+            "debug": False,
+            "since": {"day": date(2026, 1, 1)},
+        }
+    )
     assert spec(project)["properties"] == {
         "size": {"type": "integer", "default": 2},
         "names": {"type": "array", "items": {"type": "string"}, "default": ["a"]},
         "image": {"x-kubernetes-preserve-unknown-fields": True},
         "debug": {"type": "boolean", "default": False},
+        "since": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
     }
 
 
@@ -176,6 +186,42 @@ def test_two_watched_versions_are_in_one_crd_and_the_first_is_stored(say: Say, t
     assert [(version["name"], version["storage"]) for version in versions] == [("v2", True), ("v1", False)]
 
 
+def test_a_version_that_is_converted_has_the_renamed_fields(say: Say) -> None:
+    project = say(
+        {"replicas": {"type": "int", "default": 1}, "image": {"required": True}, "zone": {}},
+        versions={
+            "v1alpha1": {
+                "to": {"size": "spec.replicas", "run.image": "spec.image", "kind": "join('-', [spec.zone, 'x'])"},
+                "from": {"replicas": "spec.size", "image": "spec.run.image", "zone": "spec.kind"},
+            }
+        },
+        crd={
+            "columns": {"Size": "spec.replicas"},
+            "scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.x"},
+        },
+    )
+    main, other = made(project)["spec"]["versions"]
+    assert (main["name"], main["storage"], other["name"], other["storage"]) == ("v1", True, "v1alpha1", False)
+    assert other["schema"]["openAPIV3Schema"]["properties"]["spec"] == {
+        "type": "object",
+        "properties": {
+            "size": {"type": "integer", "default": 1},
+            "run": {"type": "object", "properties": {"image": {"type": "string"}}, "required": ["image"]},
+            "kind": {"x-kubernetes-preserve-unknown-fields": True},
+        },
+    }
+    assert other["additionalPrinterColumns"][0]["jsonPath"] == ".spec.size"
+    assert other["subresources"]["scale"]["specReplicasPath"] == ".spec.size"
+
+
+def test_a_version_that_is_converted_may_have_an_argument_spec_of_its_name(say: Say, tmp_path: Path) -> None:
+    project = say({"replicas": {}}, versions={"v1alpha1": {"to": {"size": "spec.replicas"}}})
+    entries = {"main": {"options": {"replicas": {}}}, "v1alpha1": {"options": {"size": {"type": "int"}}}}
+    (tmp_path / "roles/web/meta/argument_specs.yml").write_text(yaml.safe_dump({"argument_specs": entries}))
+    other = made(project)["spec"]["versions"][1]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    assert other["properties"] == {"size": {"type": "integer"}}
+
+
 def test_a_kind_that_is_built_in_has_no_crd(say: Say) -> None:
     assert crds.files(say({"size": {}}, group="apps")) == {}
 
@@ -188,6 +234,18 @@ def test_nothing_is_made_where_nothing_says_the_variables(say: Say) -> None:
     project = say()
     assert crds.files(project) == {}
     assert "write argument specs, or a CRD by hand" in crds.remarks(project, {})[0]
+
+
+def test_every_mistake_is_told_once_with_its_line(say: Say) -> None:
+    options = {
+        "a": {"type": "text"},
+        "b": {"required": True, "default": "x"},
+        "c": {"type": "int", "default": "many"},
+        "d": {"type": "dict", "options": {"e": {}}, "required_if": [["e", 1]], "required_together": [["e", "f"]]},
+    }
+    with pytest.raises(WatchesError) as raised:
+        crds.files(say(options))
+    assert [problem.field for problem in raised.value.problems] == ["a", "b", "c", "d", "d"]
 
 
 def test_a_playbook_says_its_variables_beside_it_and_by_its_roles(say: Say, tmp_path: Path) -> None:
@@ -208,6 +266,15 @@ def test_a_generated_crd_is_written_where_it_is(say: Say) -> None:
     place.parent.mkdir(parents=True)
     place.write_text(text)
     assert list(crds.files(project)) == [Path("config/crd/bases/web.yaml")]
+
+
+def test_a_file_with_other_objects_is_not_written(say: Say) -> None:
+    project = say({"size": {}})
+    (text,) = crds.files(project).values()
+    (project / "crds").mkdir()
+    (project / FILE).write_text(f"{text}---\napiVersion: v1\nkind: Namespace\nmetadata: {{name: x}}\n")
+    with pytest.raises(WatchesError, match="move it to one of its own"):
+        crds.files(project)
 
 
 def test_a_crd_that_was_written_by_hand_is_compared_and_kept(say: Say, capsys: pytest.CaptureFixture[str]) -> None:

@@ -243,7 +243,7 @@ def test_what_is_in_the_way_is_said_and_nothing_is_changed(
     ("words", "said"),
     [
         (API, "watches.yaml has web.example.com/v1alpha1, kind Website already"),
-        (["--group", "web", "--version", "v1", "--kind", "Website"], "`crd: {versions: [v1]}`"),
+        (["--group", "web", "--version", "v1", "--kind", "Website"], "`versions: {v1: {}}`"),
         (["--group", "shop", "--version", "v1", "--kind", "Website"], "of the group web.example.com"),
     ],
 )

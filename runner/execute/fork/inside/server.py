@@ -119,6 +119,9 @@ def start(kind: str, descriptor: int) -> None:
     _like_a_fresh_python()
     sys.path[:] = [entry for entry in sys.path if entry]
     connection = socket.socket(fileno=descriptor)
+    if kind == "specs":
+        _specs(connection)
+        return
     try:
         program = _plays() if kind == "plays" else _modules()
     except UnknownReleaseError as error:
@@ -144,6 +147,12 @@ def _plays() -> Program:
     plays.said = os.pread(file, os.fstat(file).st_size, 0).decode(errors="replace")
     os.close(file)
     return plays
+
+
+def _specs(connection: socket.socket) -> None:
+    from .specs import serve
+
+    serve(connection)
 
 
 def _modules() -> Program:

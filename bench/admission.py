@@ -1,0 +1,243 @@
+"""What admission costs: reviews a second, how long one takes, and what a burst does to a reconcile.
+
+`python -m bench.admission` starts the control plane and an operator, and prints the figures. It asks as the API
+server does, over TLS and kept connections, from a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import ssl
+import statistics
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import aiohttp
+import yaml
+
+from bench import accounting
+from bench.observer import Observer, condition, wait_for
+from bench.operator import OperatorProcess
+from runner.config.webhooks import path
+from runner.dev.controlplane import ControlPlane
+from runner.objects import GroupVersionKind
+from runner.serve.certificates import LOCAL, Pair, issued
+
+GROUP, VERSION = "bench.example.com", "v1"
+KINDS = ("Speced", "Tasked", "Busy")
+SPECS = """
+argument_specs:
+  main:
+    options:
+      size: {type: int, required: true, description: How many}
+      mode: {choices: [fast, safe]}
+      disks: {type: list, elements: dict, options: {size_limit: {type: int, required: true}}}
+"""
+ADMIT = """
+- name: Keep it small
+  ansible.builtin.assert:
+    that: size | int < 100
+    fail_msg: "size {{ size }} is too much"
+"""
+BUSY = "- {name: Work, ansible.builtin.command: 'true', loop: '{{ range(20) | list }}'}\n"
+GOOD: dict[str, Any] = {"size": 3, "mode": "fast", "disks": [{"sizeLimit": 1}, {"sizeLimit": 2}]}
+BAD: dict[str, Any] = {"size": 1000, "mode": "fast", "disks": [{"sizeLimit": 1}]}
+WRONG: dict[str, Any] = {"size": "many", "disks": [{}]}
+
+
+@dataclass
+class Answers:
+    """How long each took, in seconds, and whether it was right; those told to come back count as neither."""
+
+    seconds: list[float] = field(default_factory=list)
+    kinds: Counter[str] = field(default_factory=Counter)
+    took: float = 0.0
+
+    def p95(self) -> float:
+        return statistics.quantiles(self.seconds, n=20)[-1] if len(self.seconds) > 1 else 0.0
+
+    def __str__(self) -> str:
+        told = ", ".join(f"{number} {kind}" for kind, number in sorted(self.kinds.items()))
+        rate = sum(self.kinds.values()) / self.took
+        middle = statistics.median(self.seconds) * 1000 if self.seconds else 0.0
+        return f"p50 {middle:.1f} ms, p95 {self.p95() * 1000:.1f} ms, {rate:.0f}/s; {told}"
+
+
+def say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+class Asker:
+    """Asks the operator for reviews."""
+
+    def __init__(self, session: aiohttp.ClientSession, port: int, tls: ssl.SSLContext) -> None:
+        self._session = session
+        self._port = port
+        self._tls = tls
+
+    async def ask(self, kind: str, spec: dict[str, Any], *, refused: bool, answers: Answers) -> None:
+        gvk = GroupVersionKind(GROUP, VERSION, kind)
+        body = {"apiVersion": gvk.api_version, "kind": kind, "metadata": {"name": "a"}, "spec": spec}
+        request = {"uid": "u", "operation": "CREATE", "namespace": "default", "object": body, "userInfo": {}}
+        review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+        url = f"https://127.0.0.1:{self._port}{path('validate', gvk)}"
+        began = time.perf_counter()
+        async with self._session.post(url, data=json.dumps(review), ssl=self._tls) as answer:
+            response = (await answer.json())["response"]
+        code = response.get("status", {}).get("code", 200)
+        if code == 429:
+            answers.kinds["told to come back"] += 1
+            return
+        answers.seconds.append(time.perf_counter() - began)
+        answers.kinds["right" if (code == 422) == refused else f"WRONG ({code})"] += 1
+
+    async def malformed(self, number: int) -> int:
+        """How many of so many reviews with a few wrong bytes were answered by anything but 400."""
+        chance, wrong = random.Random(20260101), 0  # noqa: S311  (the same ones each time)
+        good = b'{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "u"}}'
+        url = f"https://127.0.0.1:{self._port}{path('validate', GroupVersionKind(GROUP, VERSION, 'Speced'))}"
+        for _ in range(number):
+            raw = bytearray(good)
+            for _ in range(chance.randint(1, 20)):
+                raw[chance.randrange(len(raw))] = chance.randrange(256)
+            async with self._session.post(url, data=bytes(raw), ssl=self._tls) as answer:
+                wrong += answer.status != 400
+        return wrong
+
+    async def many(self, kind: str, number: int, at_once: int, bad: dict[str, Any]) -> Answers:
+        """Every other one is to be refused."""
+        answers, turns = Answers(), asyncio.Semaphore(at_once)
+
+        async def one(index: int) -> None:
+            async with turns:
+                await self.ask(kind, bad if index % 2 else GOOD, refused=bool(index % 2), answers=answers)
+
+        began = time.perf_counter()
+        await asyncio.gather(*(one(index) for index in range(number)))
+        answers.took = time.perf_counter() - began
+        return answers
+
+
+def written(project: Path) -> None:
+    watches = []
+    for kind in KINDS:
+        role = project / "roles" / kind.lower()
+        for name, text in (
+            ("tasks/main.yml", BUSY),
+            ("tasks/admit.yml", ADMIT),
+            ("meta/argument_specs.yml", SPECS),
+        ):
+            file = role / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(dedent(text))
+        watch = {"group": GROUP, "version": VERSION, "kind": kind, "role": kind.lower(), "markUnsafe": True}
+        if kind != "Busy":
+            watch["admission"] = {"validate": {"tasks": "admit"} if kind == "Tasked" else True}
+        watches.append(watch)
+    (project / "watches.yaml").write_text(yaml.safe_dump(watches))
+
+
+def defined(observer: Observer) -> None:
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    schema = {"type": "object", "properties": {"spec": anything, "status": anything}}
+    version = {"name": VERSION, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    for kind in KINDS:
+        names = {"kind": kind, "plural": f"{kind.lower()}s", "singular": kind.lower()}
+        spec = {"group": GROUP, "scope": "Namespaced", "names": names}
+        body: dict[str, Any] = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+        body |= {"metadata": {"name": f"{names['plural']}.{GROUP}"}}
+        observer.apply({**body, "spec": {**spec, "versions": [{**version, "subresources": {"status": {}}}]}})
+        wait_for(f"{kind} to be served", partial(observer.serves, f"{GROUP}/{VERSION}", kind), seconds=30)
+
+
+def reconciled(observer: Observer, size: int) -> float:
+    """Seconds of one reconcile, from a change to Successful."""
+    api = f"{GROUP}/{VERSION}"
+    began = time.perf_counter()
+    observer.apply({"apiVersion": api, "kind": "Busy", "metadata": {"name": "a"}, "spec": {"size": size}})
+
+    def done() -> bool:
+        body = observer.get(api, "Busy", "a") or {}
+        found = condition(body, "Successful")
+        current = found.get("observedGeneration") == body.get("metadata", {}).get("generation")
+        return bool(current and found.get("status") == "True")
+
+    wait_for("the reconcile", done, seconds=60)
+    return time.perf_counter() - began
+
+
+async def measured(asker: Asker, observer: Observer, operator: OperatorProcess, number: int, rounds: int) -> None:
+    for kind, bad in (("Speced", WRONG), ("Tasked", BAD)):
+        await asker.many(kind, 10, 1, bad)  # warm
+    one = await asker.many("Speced", number, 1, WRONG)
+    say(f"by argument specs, one after the other: {one}")
+    cpu = operator.cpu_seconds()
+    load = await asker.many("Speced", number, 32, WRONG)
+    used = operator.cpu_seconds() - cpu
+    say(f"by argument specs, 32 at once: {load}; {used / number * 1000:.2f} ms CPU of the operator each")
+    tasks = await asker.many("Tasked", max(20, number // 20), 1, BAD)
+    say(f"by tasks, one after the other: {tasks}")
+    before = operator.memory()
+    wrong = await asker.malformed(5 * number)
+    grown = (operator.memory() - before) / 2**20
+    say(f"{5 * number} malformed reviews: {wrong} answered otherwise than by 400; memory {grown:+.1f} MiB")
+    for kind, bad in (("Speced", WRONG), ("Tasked", BAD)) if rounds else ():
+        quiet, busy, burst = [], [], Answers()
+        for index in range(rounds):
+            quiet.append(await asyncio.to_thread(reconciled, observer, 2 * index))
+            reconciling = asyncio.create_task(asyncio.to_thread(reconciled, observer, 2 * index + 1))
+            found = await asker.many(kind, 500, 500, bad)
+            busy.append(await reconciling)
+            burst.seconds += found.seconds
+            burst.kinds += found.kinds
+            burst.took += found.took
+        usual, meanwhile = statistics.median(quiet), statistics.median(busy)
+        say(f"a burst of 500 {kind}: {burst}")
+        say(f"  a reconcile meanwhile {meanwhile:.2f} s, else {usual:.2f} s ({meanwhile / usual - 1:+.0%})")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--number", type=int, default=2000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parsed = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as place, ControlPlane(Path(place) / "plane") as plane:
+        project, certificates = Path(place) / "project", Path(place) / "certificates"
+        project.mkdir()
+        certificates.mkdir()
+        written(project)
+        pair: Pair = issued(LOCAL)
+        (certificates / "tls.crt").write_bytes(pair.certificate)
+        (certificates / "tls.key").write_bytes(pair.key)
+        observer = Observer(plane.kubeconfig)
+        defined(observer)
+        flags = ("--webhooks=on", "--webhook-port=0", f"--webhook-cert-path={certificates}")
+        with OperatorProcess(project, plane.kubeconfig, Path(place) / "work", *flags) as operator:
+            (port,) = [record["webhooks"] for record in operator.records("Listening")]
+            asyncio.run(_asked(port, pair, observer, operator, parsed.number, parsed.rounds))
+            say(f"memory of the operator itself: {accounting.memory_alone(operator.pid) / 2**20:.0f} MiB")
+        observer.close()
+
+
+async def _asked(
+    port: int, pair: Pair, observer: Observer, operator: OperatorProcess, number: int, rounds: int
+) -> None:
+    tls = ssl.create_default_context(cadata=pair.authority.decode())
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+        await measured(Asker(session, port, tls), observer, operator, number, rounds)
+
+
+if __name__ == "__main__":
+    main()

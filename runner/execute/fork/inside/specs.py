@@ -1,0 +1,224 @@
+"""The process that validates values by argument specs: Ansible's own validator says whether, we say where.
+
+Ansible's messages name an option, not its place: neither the item of a list nor the key as a person wrote it. So
+once Ansible has refused, each option is asked about by itself, level by level, and the answer has its path.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import socket
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import yaml
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible.module_utils.common.parameters import remove_values
+from ansible.module_utils.errors import ArgumentTypeError, ElementError
+
+from . import wire
+
+Options = Mapping[str, Mapping[str, Any]]
+Path = tuple[str | int, ...]
+Mistake = dict[str, Any]
+"""`path` of the value, `text`, and the `names` of options that stand in the text."""
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_RULES = ("mutually_exclusive", "required_together", "required_one_of", "required_if", "required_by")
+_APART = frozenset({"options", "required", "default", "apply_defaults", "fallback", "aliases", *_RULES})
+"""What of an option says more than what one value has to be."""
+_WORDS = {
+    "bool": "true or false",
+    "dict": "a map",
+    "float": "a number",
+    "int": "a whole number",
+    "list": "a list",
+    "path": "a path",
+    "str": "a string",
+}
+_UNASKED = {"required": False}
+_LONGEST = 80
+"""Characters of a value that are shown."""
+
+
+def serve(connection: socket.socket) -> None:
+    """Answer until the connection is closed."""
+    files: dict[str, tuple[tuple[int, int], Options]] = {}
+    wire.send(connection, {})
+    while request := wire.receive(connection):
+        message, descriptors = request
+        wire.close(descriptors)
+        try:
+            options = _options(files, message["file"])
+            answer: wire.Message = {
+                "mistakes": mistakes(options, message["values"], templated=message["templated"])
+            }
+        except Exception as error:  # a file that is no argument specs, or a spec that the validator cannot work by
+            answer = {"broken": f"{message['file']}: {type(error).__name__}: {error}"}
+        wire.send(connection, answer)
+
+
+def _options(files: dict[str, tuple[tuple[int, int], Options]], file: str) -> Options:
+    """Those of the file as it is now; read again when it has changed."""
+    status = os.stat(file)
+    stamp = (status.st_mtime_ns, status.st_ino)
+    if file not in files or files[file][0] != stamp:
+        files[file] = stamp, _read(file)
+    return files[file][1]
+
+
+def _read(file: str) -> Options:
+    with open(file, encoding="utf-8") as stream:
+        specs = (yaml.load(stream, Loader=_LOADER) or {}).get("argument_specs") or {}  # noqa: S506  (safe, in C)
+    entry = specs.get("main") or (next(iter(specs.values())) if len(specs) == 1 else {})
+    own = _set_by_role(os.path.dirname(os.path.dirname(file)))
+    options: Options = (entry or {}).get("options") or {}
+    return {
+        name: {**option, "required": False} if name in own else dict(option or {})
+        for name, option in options.items()
+    }
+
+
+def _set_by_role(role: str) -> set[str]:
+    """What the role's defaults and vars set: nobody else has to."""
+    found: set[str] = set()
+    for place in ("defaults", "vars"):
+        for ending in (".yml", ".yaml"):
+            path = f"{role}/{place}/main{ending}"
+            if os.path.isfile(path):
+                with open(path, encoding="utf-8") as stream:
+                    found.update(yaml.load(stream, Loader=_LOADER) or ())  # noqa: S506  (safe, in C)
+    return found
+
+
+def mistakes(options: Options, values: Mapping[str, Any], *, templated: bool) -> list[Mistake]:
+    """What is wrong with the values of these options; none where Ansible's validator accepts them.
+
+    `templated`: what a template will yield is not known, and so not looked at.
+    """
+    known = _known(options)
+    given = {name: value for name, value in values.items() if name in known}
+    if templated:
+        options = {
+            name: {"type": "raw"} if _is_template(given.get(name)) else opt for name, opt in options.items()
+        }
+    try:
+        result = ArgumentSpecValidator(options).validate(given)
+    except Exception:  # the validator trips over a value where an option wants a map
+        if found := list(_locate(options, given, (), {})):
+            return found
+        raise
+    if not result.error_messages:
+        return []
+    found = list(_locate(options, given, (), {}))
+    hidden = remove_values(result.error_messages, result._no_log_values)
+    return found or [{"path": [], "text": text, "names": sorted(options)} for text in hidden]
+
+
+def _known(options: Options) -> dict[str, str]:
+    """The option for each name that it goes by."""
+    return {alias: name for name, option in options.items() for alias in (*(option.get("aliases") or ()), name)}
+
+
+def _is_template(value: object) -> bool:
+    if isinstance(value, str):
+        return "{{" in value or "{%" in value
+    if isinstance(value, dict):
+        return any(map(_is_template, value.values()))
+    return isinstance(value, list) and any(map(_is_template, value))
+
+
+def _locate(options: Options, values: Any, path: Path, rules: Mapping[str, Any]) -> Iterator[Mistake]:
+    """What is wrong at this level and below it."""
+    if not isinstance(values, dict):
+        yield _mistake(path, f"must be a map, is {_shown(values)}")
+        return
+    known = _known(options)
+    for key in values:
+        if key not in known:
+            yield _mistake((*path, key), f"is unknown; {_hint(key, list(known))}")
+    given = {known[key]: key for key in values if key in known}
+    for name, option in options.items():
+        if name in given:
+            yield from _of_option(option, values[given[name]], (*path, given[name]))
+        elif option.get("required"):
+            yield _mistake((*path, name), f"is required{_description(option)}")
+    yield from _of_rules(options, {name: values[key] for name, key in given.items()}, path, rules)
+
+
+def _of_option(option: Mapping[str, Any], value: Any, path: Path) -> Iterator[Mistake]:
+    alone = {name: item for name, item in option.items() if name not in _APART}
+    errors = ArgumentSpecValidator({"value": alone}).validate({"value": value}).errors.errors
+    if errors:
+        yield from _words(option, value, path, errors)
+        return
+    inner = option.get("options")
+    if not inner or value is None:
+        return
+    locate = partial(_locate, inner, rules=option)
+    if option.get("type") == "list" and isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from locate(item, (*path, index))
+    else:
+        yield from locate(value, path)
+
+
+def _words(option: Mapping[str, Any], value: Any, path: Path, errors: Iterable[Exception]) -> Iterator[Mistake]:
+    told = _description(option)
+    kinds = {type(error) for error in errors}
+    if ElementError in kinds and isinstance(value, list):
+        element = {"type": option.get("elements", "str")}
+        for index, item in enumerate(value):
+            if ArgumentSpecValidator({"value": element}).validate({"value": item}).error_messages:
+                yield _mistake((*path, index), f"must be {_wanted(element)}{_is(option, item)}{told}")
+    elif option.get("choices") is not None and not (isinstance(value, list) and ArgumentTypeError in kinds):
+        some = "of" if isinstance(value, list) else "one of"
+        choices = ", ".join(_shown(choice) for choice in option["choices"])
+        yield _mistake(path, f"must be {some} {choices}{_is(option, value)}{told}")
+    else:
+        yield _mistake(path, f"must be {_wanted(option)}{_is(option, value)}{told}")
+
+
+def _of_rules(options: Options, values: dict[str, Any], path: Path, rules: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Which options go together; without those that are null, as where Ansible counts."""
+    asked = {name: rules.get(name) for name in _RULES if rules.get(name)}
+    if asked:
+        free = {name: {"type": "raw"} for name in options}
+        result = ArgumentSpecValidator(free, **asked).validate(values)
+        for text in result.error_messages:
+            yield {"path": list(path), "text": text, "names": sorted(options)}
+
+
+def _mistake(path: Path, text: str) -> Mistake:
+    return {"path": list(path), "text": text, "names": []}
+
+
+def _wanted(option: Mapping[str, Any]) -> str:
+    kind = option.get("type") or "str"
+    words = _WORDS.get(kind, f"of type {kind}")
+    if kind == "list" and option.get("elements"):
+        words += f" of {option['elements']}"
+    return words
+
+
+def _is(option: Mapping[str, Any], value: object) -> str:
+    return "" if option.get("no_log") else f", is {_shown(value)}"
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def _description(option: Mapping[str, Any]) -> str:
+    """The role's own words."""
+    text = option.get("description") or ""
+    text = " ".join(map(str, text)) if isinstance(text, list) else str(text)
+    return f" ({' '.join(text.split())})" if text else ""
+
+
+def _hint(key: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(key, known, 1)
+    return f"did you mean {close[0]}?" if close else f"known are {', '.join(sorted(known))}"

@@ -1,0 +1,1 @@
+"""Reviews custom resources before they are stored, and converts them between versions."""

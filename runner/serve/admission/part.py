@@ -1,0 +1,138 @@
+"""Admission as a part of the operator: the server with all that it needs, of every replica, leading or not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+import structlog
+
+from runner.config.flags import available_processors
+from runner.config.settings import Settings
+from runner.config.watches import Watch
+from runner.config.webhooks import Endpoint
+from runner.errors import RunError
+from runner.execute.executor import Executor
+from runner.execute.rundir import private_root
+from runner.execute.specs import Specs
+from runner.kube.client import Client
+from runner.kube.discovery import Discovery, ObjectsApi
+from runner.metrics import Metrics
+from runner.serve.admission.registration import Registration
+from runner.serve.admission.reviewer import Reviewer
+from runner.serve.admission.secret import SecretCertificate
+from runner.serve.admission.server import webhooks
+from runner.serve.admission.tasks import Tasks
+from runner.serve.certificates import ServingCertificate
+from runner.serve.metrics import Listener
+from runner.serve.proxy import Proxy
+from runner.stopping import ended
+
+log = structlog.get_logger(__name__)
+
+FILES = ".admission"
+"""The directory, among those of runs, in which reviews keep their files."""
+
+
+def wanted(settings: Settings, watches: Iterable[Watch]) -> bool:
+    """Whether reviews are to be served: by default where a watch asks for it and the API server could reach us."""
+    asked = any(watch.has_webhooks for watch in watches)
+    return asked and (settings.webhooks in ("on", "dev") or (settings.webhooks == "auto" and in_pod(settings)))
+
+
+def in_pod(settings: Settings) -> bool:
+    return bool(settings.cluster.service_host) and not settings.cluster.kubeconfig
+
+
+def parts(
+    settings: Settings,
+    watches: Iterable[Watch],
+    client: Client,
+    executor: Executor,
+    proxy: Proxy,
+    metrics: Metrics,
+) -> dict[str, Admission]:
+    """By its name in the log; nothing where it is not wanted."""
+    watches = list(watches)
+    if not wanted(settings, watches):
+        return {}
+    return {"webhooks": Admission(settings, watches, client, executor, proxy, metrics)}
+
+
+class Admission:
+    """Listens between `start` and `stop`; `port` is then the one."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        watches: Iterable[Watch],
+        client: Client,
+        executor: Executor,
+        proxy: Proxy,
+        metrics: Metrics,
+    ) -> None:
+        self._watches = [watch for watch in watches if watch.has_webhooks]
+        place = private_root(settings.runner_dir) / FILES
+        self._executor = Executor(place, settings.environment, sibling=executor)
+        self._specs = Specs(place, settings.environment)
+        at_once = max(2, available_processors())
+        tasks = Tasks(self._executor, proxy.grant, at_once=at_once, ansible_args=settings.ansible_args)
+        directory = None if settings.webhooks == "dev" else _directory(settings)
+        self.certificate = ServingCertificate("webhooks", directory)
+        self._secret: SecretCertificate | None = None
+        if directory is None and in_pod(settings) and settings.webhooks != "dev":
+            name = f"{settings.leader_election_id or 'ansible-operator'}-webhook-cert"
+            self._secret = SecretCertificate(client, self._watches, self.certificate, name)
+        self._registration: Registration | None = None
+        if settings.webhooks == "dev":
+            self._registration = Registration(client, self._watches, settings.namespaces)
+        self._server: Listener = webhooks(
+            self._watches,
+            Reviewer(self._specs, tasks, ObjectsApi(client, Discovery(client)).get),
+            self.certificate,
+            settings.webhook_port,
+            metrics,
+        )
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def port(self) -> int:
+        return self._server.port
+
+    async def start(self) -> None:
+        """Raises ListenError when the port is in use."""
+        await self._server.start()
+        self._tasks.append(asyncio.create_task(self._warm_up(), name="admission-warm-up"))
+        if self._secret is not None:
+            self._tasks.append(asyncio.create_task(self._secret.run(), name="webhook-certificate"))
+        if self._registration is not None:
+            here = Endpoint(url=f"https://127.0.0.1:{self.port}", authority=self.certificate.authority)
+            self._tasks.append(asyncio.create_task(self._registration.run(here), name="webhook-registration"))
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            await ended(task)
+        if self._registration is not None:
+            await self._registration.withdraw()
+        await self._server.stop()
+        await self._executor.close()
+        await self._specs.close()
+
+    async def _warm_up(self) -> None:
+        """So that the first review is as fast as the others; whatever fails now is told by a review."""
+        admissions = [watch.admission for watch in self._watches if watch.admission]
+        with suppress(RunError):
+            if any(admission.specs for admission in admissions):
+                await self._specs.start()
+            if any(admission.tasks or admission.default for admission in admissions):
+                await self._executor.warm_up()
+
+
+def _directory(settings: Settings) -> Path | None:
+    """Where certificates are mounted: as the flag says, or where controller-runtime looks for them."""
+    if settings.webhook_cert_path:
+        return Path(settings.webhook_cert_path)
+    usual = settings.temporary_directory / "k8s-webhook-server" / "serving-certs"
+    return usual if (usual / "tls.crt").exists() else None

@@ -1,0 +1,156 @@
+"""An AdmissionReview: what is asked, and how it is answered. Pure."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runner.errors import ReviewError
+from runner.objects import LEVELS, Body, GroupVersionKind, nested_deeper
+
+API_VERSION, KIND = "admission.k8s.io/v1", "AdmissionReview"
+LONGEST_MESSAGE = 4096
+"""Characters: kubectl shows all of it."""
+LONGEST_WARNING = 256
+"""Characters that the API server passes on of one warning; it keeps 4096 of all."""
+MOST_WARNINGS = 15
+LONGEST_UID = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """One request to create or change `body`; `user` and `old` as the API server has them.
+
+    `scales`: it is made through the scale subresource, and `body` is a Scale of the object called `name`.
+    """
+
+    uid: str
+    operation: str
+    gvk: GroupVersionKind
+    namespace: str
+    body: Body
+    old: Body | None
+    user: Body
+    dry_run: bool
+    name: str = ""
+    scales: bool = False
+
+    @property
+    def being_deleted(self) -> bool:
+        return bool(_mapping(self.body.get("metadata")).get("deletionTimestamp"))
+
+    @property
+    def too_deep(self) -> bool:
+        """Whether Ansible could not read it."""
+        return nested_deeper(self.body, LEVELS) or nested_deeper(self.old, LEVELS)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What tasks find in `ansible_operator_admission`."""
+        told = {"operation": self.operation, "user": self.user, "dry_run": self.dry_run}
+        return told | ({"old_object": self.old} if self.old is not None else {})
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What came of a review.
+
+    `result` is allowed, denied, busy, or, where nobody could say, failed or unreviewed (and let through).
+
+    `patch` holds the operations of a JSON patch.
+    """
+
+    result: str = "allowed"
+    message: str = ""
+    warnings: Sequence[str] = ()
+    patch: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def allowed(self) -> bool:
+        return self.result in ("allowed", "unreviewed")
+
+
+_STATUS = {
+    "denied": (422, "Invalid"),
+    "failed": (500, "InternalError"),
+    "busy": (429, "TooManyRequests"),
+}
+
+
+def parse(raw: bytes) -> Review:
+    """Raises ReviewError for what is no AdmissionReview that can be answered."""
+    request = request_of(raw, API_VERSION, KIND)
+    body, old = request.get("object"), request.get("oldObject")
+    operation = request.get("operation")
+    if operation not in ("CREATE", "UPDATE"):
+        raise ReviewError(f"the operation is CREATE or UPDATE, not {_shown(operation)}")
+    if not isinstance(body, dict) or not (old is None or isinstance(old, dict)):
+        raise ReviewError("object and oldObject are maps")
+    gvk = GroupVersionKind.of(_text(body.get("apiVersion")), _text(body.get("kind")))
+    metadata = body.get("metadata")
+    if not isinstance(metadata, dict):
+        raise ReviewError("the object has no metadata")
+    return Review(
+        uid=request["uid"],
+        operation=operation,
+        gvk=gvk,
+        namespace=_text(request.get("namespace")),
+        body=body,
+        old=old,
+        user=_mapping(request.get("userInfo")),
+        dry_run=request.get("dryRun") is True,
+        name=_text(request.get("name")),
+        scales=request.get("subResource") == "scale",
+    )
+
+
+def request_of(raw: bytes, api_version: str, kind: str) -> dict[str, Any]:
+    """The `request` of a review, with a uid. Raises ReviewError."""
+    try:
+        review = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise ReviewError(f"not JSON: {error}") from error
+    if not isinstance(review, dict):
+        raise ReviewError(f"a review is a map, not {type(review).__name__}")
+    found = (review.get("apiVersion"), review.get("kind"))
+    if found != (api_version, kind):
+        raise ReviewError(f"the review is {kind} of {api_version}, not {_shown(found[1])} of {_shown(found[0])}")
+    request = review.get("request")
+    if not isinstance(request, dict):
+        raise ReviewError("the review has no request")
+    uid = request.get("uid")
+    if not isinstance(uid, str) or not 0 < len(uid) <= LONGEST_UID:
+        raise ReviewError("the request has no uid")
+    return request
+
+
+def answer(uid: str, verdict: Verdict) -> dict[str, Any]:
+    """The AdmissionReview to answer with."""
+    response: dict[str, Any] = {"uid": uid, "allowed": verdict.allowed}
+    if not verdict.allowed:
+        code, reason = _STATUS[verdict.result]
+        response["status"] = {"code": code, "reason": reason, "message": verdict.message[:LONGEST_MESSAGE]}
+        if verdict.result == "busy":
+            response["status"]["details"] = {"retryAfterSeconds": 1}
+    elif verdict.patch:
+        patch = json.dumps(verdict.patch, separators=(",", ":")).encode()
+        response |= {"patchType": "JSONPatch", "patch": base64.b64encode(patch).decode()}
+    if verdict.warnings:
+        kept = list(dict.fromkeys(verdict.warnings))[:MOST_WARNINGS]
+        response["warnings"] = [" ".join(warning.split())[:LONGEST_WARNING] for warning in kept]
+    return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
+
+
+def _mapping(value: object) -> Body:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _shown(value: object) -> str:
+    return str(value)[:80]

@@ -1,0 +1,127 @@
+"""Reviews a custom resource: by the argument specs of its role, and by tasks of the role."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import functools
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+import structlog
+
+from runner.config.admission import FailurePolicy
+from runner.config.watches import Watch
+from runner.errors import KubeError, NotFoundError, RunError
+from runner.execute.specs import Specs, told
+from runner.execute.variables import spec_vars
+from runner.objects import Body, GroupVersionKind, ObjectKey
+from runner.serve.admission.defaults import patch_for
+from runner.serve.admission.review import Review, Verdict
+from runner.serve.admission.tasks import BusyError, Tasks
+
+log = structlog.get_logger(__name__)
+
+TIME = 9.0
+"""Seconds that a review may take, less than the API server waits: its turn, the tasks, and their end."""
+SHOWN = 20
+"""Mistakes in one answer."""
+Decide = Callable[[Watch, Review], Awaitable[Verdict]]
+Read = Callable[[ObjectKey], Awaitable[Body]]
+SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
+REPLICAS = ".spec.replicas"
+"""What is scaled, where the watch does not say."""
+TOO_DEEP = "is nested too deeply: Ansible could not read it; make it flatter"
+
+
+class Reviewer:
+    """Comes to a verdict, or says what the failure policy says."""
+
+    def __init__(self, specs: Specs, tasks: Tasks, read: Read) -> None:
+        """`read` gives an object live."""
+        self._specs = specs
+        self._tasks = tasks
+        self._read = read
+
+    async def validate(self, watch: Watch, review: Review) -> Verdict:
+        """Whether the custom resource may be stored as it is."""
+        return await self._decided(watch, review, self._validated)
+
+    async def default(self, watch: Watch, review: Review) -> Verdict:
+        """What is added to its spec."""
+        return await self._decided(watch, review, self._defaulted)
+
+    async def _decided(self, watch: Watch, review: Review, decide: Decide) -> Verdict:
+        verdict = _at_once(watch, review)
+        if verdict is not None:
+            return verdict
+        try:
+            async with asyncio.timeout(TIME):
+                whole = await self._whole(watch, review) if review.scales else review
+                return await decide(watch, whole)
+        except NotFoundError:
+            return Verdict()  # what is to be scaled: the API server says so
+        except TimeoutError:
+            return _undecided(watch, review, f"there was no verdict within {TIME:g} s")
+        except BusyError as error:
+            return Verdict("busy", str(error))
+        except (RunError, KubeError) as error:
+            return _undecided(watch, review, str(error))
+
+    async def _whole(self, watch: Watch, review: Review) -> Review:
+        """The object as it will be once it is scaled."""
+        live = await self._read(ObjectKey(watch.gvk, review.namespace, review.name))
+        path = str(watch.crd.scale.get("specReplicasPath") or REPLICAS)
+        body: Any = copy.deepcopy(live)
+        *inner, last = path.lstrip(".").split(".")
+        place = functools.reduce(lambda found, name: found.setdefault(name, {}), inner, body)
+        place[last] = (review.body.get("spec") or {}).get("replicas", 0)  # Go leaves out a zero
+        return replace(review, gvk=watch.gvk, body=body, old=live, scales=False)
+
+    async def _validated(self, watch: Watch, review: Review) -> Verdict:
+        admission = watch.admission
+        if admission is None:
+            return Verdict()
+        if admission.specs is not None:
+            values = spec_vars(review.body, watch)
+            mistakes = await self._specs.mistakes(admission.specs, values, templated=not watch.mark_unsafe)
+            if mistakes:
+                spec = review.body.get("spec")
+                lines = [told(mistake, spec, snake_case=watch.snake_case) for mistake in mistakes[:SHOWN]]
+                return Verdict("denied", "; ".join(lines))
+        if not admission.tasks:
+            return Verdict()
+        found = await self._tasks.perform(watch, admission.tasks, review)
+        if found.refusals:
+            return Verdict("denied", "; ".join(found.refusals), found.warnings)
+        return Verdict(warnings=found.warnings)
+
+    async def _defaulted(self, watch: Watch, review: Review) -> Verdict:
+        admission = watch.admission
+        if admission is None or not admission.default:
+            return Verdict()
+        found = await self._tasks.perform(watch, admission.default, review)
+        if found.refusals:
+            return Verdict("denied", "; ".join(found.refusals), found.warnings)
+        patch = patch_for(review.body, found.data, snake_case=watch.snake_case)
+        return Verdict(warnings=found.warnings, patch=patch)
+
+
+def _at_once(watch: Watch, review: Review) -> Verdict | None:
+    """The verdict, where nobody has to be asked."""
+    if review.being_deleted:
+        return Verdict()  # its finalizer has to be removable, whatever is wrong with it
+    if review.gvk != (SCALE if review.scales else watch.gvk):
+        return Verdict("denied", f"{review.gvk} is not reviewed here, but {watch.gvk}")
+    return Verdict("denied", f"the object {TOO_DEEP}") if review.too_deep else None
+
+
+def _undecided(watch: Watch, review: Review, why: str) -> Verdict:
+    """What the failure policy says; never in silence."""
+    policy = watch.admission.failure_policy if watch.admission else FailurePolicy.FAIL
+    log.warning("a custom resource could not be reviewed", kind=str(watch.gvk), policy=str(policy), why=why)
+    if policy is FailurePolicy.IGNORE:
+        return Verdict("unreviewed", warnings=[f"not reviewed, and let through (failurePolicy: Ignore): {why}"])
+    name = review.body["metadata"].get("name", "")
+    return Verdict("failed", f"{watch.gvk.kind} {name} could not be reviewed (failurePolicy: Fail): {why}")

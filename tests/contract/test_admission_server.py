@@ -1,0 +1,306 @@
+"""The admission server over real sockets: what it answers, and what it refuses."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import random
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from runner.config.admission import Admission, Conversion, FailurePolicy
+from runner.config.watches import Content, Watch
+from runner.config.webhooks import path
+from runner.errors import NotFoundError, RunError
+from runner.execute.specs import Specs
+from runner.metrics import Metrics
+from runner.objects import Body, GroupVersionKind, ObjectKey
+from runner.serve.admission import reviewer, server
+from runner.serve.admission.review import Review
+from runner.serve.admission.reviewer import Reviewer
+from runner.serve.admission.server import webhooks
+from runner.serve.admission.tasks import BUSY, BusyError, Performed
+from runner.serve.certificates import ServingCertificate, issued
+from runner.serve.metrics import Listener
+
+GVK = GroupVersionKind("example.com", "v1", "Thing")
+SPECS = "argument_specs: {main: {options: {size: {type: int, required: true, description: How many}}}}"
+OBJECT: dict[str, Any] = {
+    "apiVersion": "example.com/v1",
+    "kind": "Thing",
+    "metadata": {"name": "a", "namespace": "default"},
+    "spec": {"size": 1},
+}
+
+
+class Scripted:
+    """In place of `Tasks`: what the tasks come to, or why they do not."""
+
+    def __init__(self) -> None:
+        self.comes: Performed | Exception = Performed()
+        self.takes = 0.0
+        self.asked: Review | None = None
+
+    async def perform(self, _watch: Watch, _tasks: str, review: Review) -> Performed:
+        self.asked = review
+        await asyncio.sleep(self.takes)
+        if isinstance(self.comes, Exception):
+            raise self.comes
+        return self.comes
+
+
+@dataclass
+class Asking:
+    """A client as the API server is one."""
+
+    session: aiohttp.ClientSession
+    listener: Listener
+    certificate: ServingCertificate
+    metrics: Metrics
+    tasks: Scripted
+
+    async def close(self) -> None:
+        await self.session.close()
+
+    def tls(self) -> ssl.SSLContext:
+        return ssl.create_default_context(cadata=self.certificate.authority.decode())
+
+    async def post(
+        self, raw: Any, to: str = path("validate", GVK), tls: ssl.SSLContext | None = None
+    ) -> tuple[int, str]:
+        url = f"https://127.0.0.1:{self.listener.port}{to}"
+        async with self.session.post(url, data=raw, ssl=tls or self.tls()) as answer:
+            return answer.status, await answer.text()
+
+    async def review(self, body: dict[str, Any] = OBJECT, to: str = "validate", **request: Any) -> dict[str, Any]:
+        review = {
+            "apiVersion": "admission.k8s.io/v1",
+            "kind": "AdmissionReview",
+            "request": {"uid": "u", "operation": "CREATE", "object": body, "userInfo": {}, **request},
+        }
+        status, text = await self.post(json.dumps(review), path(to, GVK))
+        assert status == 200, text
+        return dict(json.loads(text)["response"])
+
+    def counted(self, result: str) -> float:
+        labels = {
+            "group": GVK.group,
+            "version": GVK.version,
+            "kind": GVK.kind,
+            "webhook": "validate",
+            "result": result,
+        }
+        return self.metrics.registry.get_sample_value("ansible_operator_admission_reviews_total", labels) or 0.0
+
+
+Serve = Callable[..., Awaitable[Asking]]
+
+
+@pytest.fixture
+async def serve(tmp_path: Path) -> AsyncIterator[Serve]:
+    """Serves a kind with such an admission."""
+    file = tmp_path / "role" / "meta" / "argument_specs.yml"
+    file.parent.mkdir(parents=True)
+    file.write_text(SPECS)
+    specs, stack = Specs(tmp_path / "place", {}), []
+
+    async def live(key: ObjectKey) -> Body:
+        if key.name != OBJECT["metadata"]["name"]:
+            raise NotFoundError(404, "NotFound", "there is none")
+        return OBJECT
+
+    async def start(**fields: Any) -> Asking:
+        admission = Admission(**({"specs": file} | fields))
+        content, other = Content(tmp_path / "role", is_role=True), {"v2": Conversion({"n": "spec.size"})}
+        watch = Watch(GVK, content, admission=admission, mark_unsafe=True, conversions=other)
+        tasks, metrics, certificate = Scripted(), Metrics(), ServingCertificate("webhooks")
+        listener = webhooks([watch], Reviewer(specs, tasks, live), certificate, 0, metrics)  # type: ignore[arg-type]
+        await listener.start()
+        session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
+        asking = Asking(session, listener, certificate, metrics, tasks)
+        stack.extend([listener.stop, asking.close])
+        return asking
+
+    yield start
+    for stop in reversed(stack):
+        await stop()
+    await specs.close()
+
+
+async def test_what_fits_is_allowed(serve: Serve) -> None:
+    asking = await serve()
+    assert await asking.review() == {"uid": "u", "allowed": True}
+    assert asking.counted("allowed") == 1
+
+
+async def test_what_does_not_fit_is_refused_with_path_and_reason(serve: Serve) -> None:
+    asking = await serve()
+    found = await asking.review({**OBJECT, "spec": {"size": "x"}})
+    assert found["status"]["message"] == 'spec.size: must be a whole number, is "x" (How many)'
+    assert asking.counted("denied") == 1
+
+
+async def test_a_custom_resource_that_is_being_deleted_is_let_through(serve: Serve) -> None:
+    body = {
+        **OBJECT,
+        "metadata": {"name": "a", "deletionTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {"size": "x"},
+    }
+    assert (await (await serve()).review(body, operation="UPDATE"))["allowed"]
+
+
+SCALE = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}, "spec": {"replicas": 0}}
+
+
+@pytest.mark.parametrize(("name", "reviewed"), [("a", True), ("gone", False)])
+async def test_who_scales_is_reviewed_as_if_the_object_was_changed(
+    serve: Serve, name: str, reviewed: bool
+) -> None:
+    asking = await serve(tasks="admit.yml")
+    asking.tasks.comes = Performed(("too few",))
+    found = await asking.review(SCALE, operation="UPDATE", subResource="scale", name=name)
+    assert found["allowed"] is not reviewed
+    if reviewed:
+        assert asking.tasks.asked is not None
+        assert (asking.tasks.asked.body["spec"], asking.tasks.asked.old) == ({"size": 1, "replicas": 0}, OBJECT)
+
+
+async def test_an_object_of_another_kind_or_version_is_refused(serve: Serve) -> None:
+    found = await (await serve()).review({**OBJECT, "apiVersion": "example.com/v2"})
+    assert not found["allowed"]
+    assert "is not reviewed here" in found["status"]["message"]
+
+
+async def test_an_object_that_is_nested_too_deeply_is_refused(serve: Serve) -> None:
+    deep: Any = 1
+    for _ in range(200):
+        deep = [deep]
+    assert not (await (await serve()).review({**OBJECT, "spec": {"size": 1, "deep": deep}}))["allowed"]
+
+
+async def test_the_words_of_the_role_are_the_answer(serve: Serve) -> None:
+    asking = await serve(tasks="admit.yml")
+    asking.tasks.comes = Performed(("no room", "no time"), ("watch out",))
+    found = await asking.review()
+    assert found["status"]["message"] == "no room; no time"
+    assert found["warnings"] == ["watch out"]
+
+
+async def test_warnings_of_what_is_allowed_are_passed_on(serve: Serve) -> None:
+    asking = await serve(tasks="admit.yml")
+    asking.tasks.comes = Performed(warnings=("watch out",))
+    assert await asking.review() == {"uid": "u", "allowed": True, "warnings": ["watch out"]}
+
+
+async def test_defaults_are_a_patch(serve: Serve) -> None:
+    asking = await serve(default="default.yml")
+    asking.tasks.comes = Performed(data={"pull_policy": "Always"})
+    assert (await asking.review(to="mutate"))["patchType"] == "JSONPatch"
+
+
+@pytest.mark.parametrize("policy", FailurePolicy)
+async def test_where_nobody_can_say_the_failure_policy_does_and_says_so(
+    serve: Serve, policy: FailurePolicy
+) -> None:
+    asking = await serve(tasks="admit.yml", failure_policy=policy)
+    asking.tasks.comes = RunError("broken")
+    found = await asking.review()
+    assert found["allowed"] is (policy is FailurePolicy.IGNORE)
+    assert "broken" in json.dumps(found)
+    assert asking.counted("unreviewed" if found["allowed"] else "failed") == 1
+
+
+async def test_tasks_that_take_too_long_are_nobodys_verdict(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reviewer, "TIME", 0.05)
+    asking = await serve(tasks="admit.yml")
+    asking.tasks.takes = 10
+    assert (await asking.review())["status"]["code"] == 500
+
+
+async def test_who_finds_no_turn_is_told_to_come_back(serve: Serve) -> None:
+    asking = await serve(tasks="admit.yml")
+    asking.tasks.comes = BusyError(BUSY)
+    assert (await asking.review())["status"]["code"] == 429
+
+
+async def test_a_review_that_is_too_large_is_refused(serve: Serve) -> None:
+    status, _ = await (await serve()).post(io.BytesIO(b" " * (server.LARGEST + 1)))
+    assert status == 413
+
+
+async def test_a_review_that_does_not_come_is_given_up(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "READ_WITHIN", 0.05)
+
+    async def trickle() -> AsyncIterator[bytes]:
+        yield b"{"
+        await asyncio.sleep(5)
+
+    assert (await (await serve()).post(trickle()))[0] == 408
+
+
+@pytest.mark.parametrize("to", ["/", "/validate", path("mutate", GVK)])
+async def test_nothing_else_is_served(serve: Serve, to: str) -> None:
+    assert (await (await serve()).post(b"{}", to))[0] == 404
+
+
+async def test_a_review_that_comes_again_is_answered_again(serve: Serve) -> None:
+    asking = await serve()
+    assert await asking.review() == await asking.review()
+
+
+async def test_malformed_reviews_are_refused_and_leave_nothing(serve: Serve) -> None:
+    asking, chance = await serve(), random.Random(20260101)
+    good = json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "u"}})
+    tls = asking.tls()
+    for _ in range(300):
+        raw = bytearray(good.encode())
+        for _ in range(chance.randint(1, 20)):
+            raw[chance.randrange(len(raw))] = chance.randrange(256)
+        assert (await asking.post(bytes(raw), tls=tls))[0] == 400
+    assert asking.counted("malformed") == 300
+    assert (await asking.review())["allowed"]
+
+
+async def test_a_rotation_under_load_refuses_nobody(serve: Serve) -> None:
+    asking = await serve()
+    old, new = asking.certificate.authority, issued(["localhost", "127.0.0.1"])
+    tls = ssl.create_default_context(cadata=(old + new.authority).decode())
+    review = json.dumps(
+        {
+            "apiVersion": "admission.k8s.io/v1",
+            "kind": "AdmissionReview",
+            "request": {"uid": "u", "operation": "CREATE", "object": OBJECT},
+        }
+    )
+
+    async def ask() -> bool:
+        status, text = await asking.post(review, tls=tls)
+        return status == 200 and '"allowed": true' in text
+
+    answers = []
+    for round_ in range(10):
+        if round_ == 5:
+            asking.certificate.use(new)
+            await asking.session.close()  # so that there are new handshakes
+            asking.session = aiohttp.ClientSession()
+        answers += await asyncio.gather(*(ask() for _ in range(20)))
+    assert all(answers)
+    assert asking.certificate.authority == new.authority
+
+
+async def test_a_list_of_any_size_is_converted(serve: Serve) -> None:
+    asking = await serve()
+    objects = [{**OBJECT, "spec": {"size": number, "pad": "x" * 1000}} for number in range(10_000)]
+    request = {"uid": "u", "desiredAPIVersion": "example.com/v2", "objects": objects}
+    review = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
+    status, text = await asking.post(io.BytesIO(json.dumps(review).encode()), "/convert")
+    assert status == 200
+    converted = json.loads(text)["response"]["convertedObjects"]
+    assert [body["spec"]["n"] for body in converted] == list(range(10_000))

@@ -1,0 +1,356 @@
+"""Admission on a real API server, which asks the operator by URL before it stores a custom resource."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+from kubernetes.client.exceptions import ApiException
+
+from bench.observer import Observer, wait_for
+from bench.operator import OperatorProcess
+from runner.config.watches import Watch
+from runner.config.watchesfile import load_watches
+from runner.config.webhooks import Endpoint, configurations, conversion
+from runner.dev.controlplane import ControlPlane
+from runner.serve.admission.registration import NAME as DEV
+from runner.serve.certificates import LOCAL, Pair, issued
+from tests.fixtures.operators import GROUP, Operate, Project, Things, definition
+
+pytestmark = pytest.mark.cluster
+
+ROOT = Path(__file__).parents[2]
+
+SPECS = """
+argument_specs:
+  main:
+    options:
+      maxSize: {type: int, description: unused by anybody}
+      size: {type: int, description: How many to keep}
+      pull_policy: {type: str, choices: [Always, Never], description: When the image is pulled}
+      disks: {type: list, elements: dict, options: {size_limit: {type: int, required: true}}}
+"""
+NOTHING = "- {name: Nothing, ansible.builtin.debug: {msg: nothing}}\n"
+ADMIT = """
+- name: Look around
+  kubernetes.core.k8s_info:
+    {api_version: v1, kind: ConfigMap, namespace: "{{ ansible_operator_meta.namespace }}", name: limits}
+  register: limits
+- name: Keep the limit
+  ansible.builtin.assert:
+    that: size | int <= (limits.resources | map(attribute='data.most') | first | default(5)) | int
+    fail_msg: "size {{ size }} is more than there is room for"
+- name: Do not shrink
+  ansible.builtin.assert:
+    that: size | int >= ansible_operator_admission.old_object.spec.size
+    fail_msg: "{{ ansible_operator_admission.user.username }} may not shrink it"
+  when: ansible_operator_admission.operation == 'UPDATE'
+- name: Warn of much
+  ansible.builtin.assert: {that: size | int < 4, fail_msg: "size {{ size }} is a lot"}
+  ignore_errors: true
+"""
+DEFAULT = """
+- name: Say what is missing
+  ansible.builtin.set_stats:
+    data: {size: 2, pull_policy: Always}
+"""
+
+
+@dataclass
+class Webhooks:
+    """Certificates of an operator's webhooks, and how the API server is told of them."""
+
+    observer: Observer
+    directory: Path
+    pair: Pair
+    name: str
+
+    def rotate(self) -> None:
+        self.directory.mkdir(exist_ok=True)
+        (self.directory / "tls.key").write_bytes(self.pair.key)
+        (self.directory / "tls.crt").write_bytes(self.pair.certificate)
+
+    def flags(self) -> tuple[str, ...]:
+        return "--webhooks=on", "--webhook-port=0", f"--webhook-cert-path={self.directory}"
+
+    def endpoint(self, operator: OperatorProcess) -> Endpoint:
+        (port,) = [record["webhooks"] for record in operator.records("Listening")]
+        return Endpoint(url=f"https://127.0.0.1:{port}", authority=self.pair.authority)
+
+    def register(self, operator: OperatorProcess, watches: tuple[Watch, ...]) -> None:
+        endpoint = self.endpoint(operator)
+        plurals = {watch.gvk: f"{watch.gvk.kind.lower()}s" for watch in watches}
+        for body in configurations(
+            watches, plurals, endpoint, name=self.name, namespaces=[self.observer.namespace]
+        ):
+            self.observer.apply(body)
+
+    def unregister(self) -> None:
+        for kind in ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"):
+            self.observer.delete("admissionregistration.k8s.io/v1", kind, self.name)
+
+
+@pytest.fixture
+def webhooks(observer: Observer, tmp_path: Path) -> Iterator[Webhooks]:
+    webhooks = Webhooks(observer, tmp_path / "certificates", issued(LOCAL), observer.namespace)
+    webhooks.rotate()
+    yield webhooks
+    webhooks.unregister()
+
+
+@pytest.fixture
+def serve(project: Project, operate: Operate, webhooks: Webhooks) -> Callable[..., OperatorProcess]:
+    """Starts an operator of the project and tells the API server of it."""
+
+    def start(*flags: str) -> OperatorProcess:
+        operator = operate(*webhooks.flags(), *flags)
+        watches, _ = load_watches(project / "watches.yaml", project.path, {})
+        webhooks.register(operator, watches)
+        return operator
+
+    return start
+
+
+def written(project: Project, role: str, **files: str) -> None:
+    project.role(role, NOTHING)
+    for name, text in files.items():
+        path = project.path / "roles" / role / name.replace("__", "/")
+        path.with_suffix(".yml").parent.mkdir(parents=True, exist_ok=True)
+        path.with_suffix(".yml").write_text(dedent(text))
+
+
+def refusal(things: Things, name: str, spec: dict[str, Any], kind: str = "Thing") -> str:
+    """What the API server says to the creation of this; it heeds a webhook a little after it was told of it."""
+
+    def refused() -> str:
+        try:
+            things.create(name, spec, kind)
+        except ApiException as error:
+            return str(json.loads(error.body)["message"])
+        things.delete(name, kind)
+        return ""
+
+    return str(wait_for("the webhook to be heeded", refused, seconds=20))
+
+
+def test_a_spec_that_does_not_fit_the_argument_specs_is_refused_with_its_path(
+    project: Project, serve: Callable[..., OperatorProcess], things: Things
+) -> None:
+    written(project, "thing", meta__argument_specs=SPECS)
+    project.watch("thing", markUnsafe=True, admission={"validate": True})
+    serve()
+
+    said = refusal(things, "a", {"size": "many", "pullPolicy": "Sometimes", "disks": [{"sizeLimit": 1}, {}]})
+
+    assert 'spec.size: must be a whole number, is "many" (How many to keep)' in said
+    assert 'spec.pullPolicy: must be one of "Always", "Never", is "Sometimes" (When the image is pulled)' in said
+    assert "spec.disks[1].sizeLimit: is required" in said
+    things.create("b", {"size": 3, "pullPolicy": "Never", "disks": [{"sizeLimit": 1}]})
+    things.wait("b", "Successful")
+
+
+def test_tasks_of_the_role_refuse_in_their_own_words_and_look_at_the_cluster(
+    project: Project, serve: Callable[..., OperatorProcess], things: Things, observer: Observer
+) -> None:
+    written(project, "thing", tasks__admit=ADMIT)
+    project.watch("thing", admission={"validate": {"tasks": "admit"}})
+    serve()
+
+    assert refusal(things, "a", {"size": 6}).endswith("size 6 is more than there is room for")
+    observer.create(
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "limits"}, "data": {"most": "9"}}
+    )
+    things.create("a", {"size": 6})
+    with pytest.raises(ApiException) as caught:
+        things.patch("a", {"spec": {"size": 5}})
+    assert "admin may not shrink it" in str(caught.value.body)
+
+
+def test_what_the_tasks_publish_is_the_default(
+    project: Project, serve: Callable[..., OperatorProcess], things: Things
+) -> None:
+    written(project, "thing", tasks__default=DEFAULT)
+    project.watch("thing", admission={"default": {"tasks": "default"}})
+    serve()
+
+    def defaulted() -> Any:
+        spec = things.create("a", {"size": 7})["spec"]
+        if len(spec) == 1:
+            things.delete("a")
+        return spec if len(spec) > 1 else None
+
+    assert wait_for("the webhook to be heeded", defaulted, seconds=20) == {"size": 7, "pullPolicy": "Always"}
+
+
+def test_tasks_that_would_write_are_refused_and_decide_nothing(
+    project: Project, serve: Callable[..., OperatorProcess], things: Things, observer: Observer
+) -> None:
+    write = """
+    - name: Write
+      kubernetes.core.k8s:
+        definition: {apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: default}}
+    """
+    written(project, "thing", tasks__admit=write)
+    project.watch("thing", admission={"validate": {"tasks": "admit"}})
+    serve()
+    said = refusal(things, "a", {})
+    assert "could not be reviewed (failurePolicy: Fail)" in said
+    assert "may read the cluster, and change nothing" in said
+    assert observer.get("v1", "ConfigMap", "x", namespace="default") is None
+
+
+def test_a_custom_resource_from_before_can_be_deleted_while_nobody_reviews(
+    project: Project, serve: Callable[..., OperatorProcess], things: Things, observer: Observer
+) -> None:
+    written(project, "thing", meta__argument_specs=SPECS)
+    project.watch("thing", admission={"validate": True})
+    things.create("a", {"size": "many"}, finalizers=["test.example.com/kept"])
+    operator = serve()
+    assert refusal(things, "b", {"size": "many"})
+    operator.stop()
+    with pytest.raises(ApiException):
+        things.create("c", {"size": 1})
+
+    things.delete("a")
+    things.patch("a", {"metadata": {"finalizers": None}})
+
+    wait_for("it to be gone", lambda: observer.get(GROUP, "Thing", "a") is None, seconds=10)
+
+
+OLD, NEW = "test.example.com/v1alpha1", GROUP
+
+
+@pytest.fixture
+def convertible(control_plane: ControlPlane, webhooks: Webhooks) -> Iterator[Callable[..., None]]:
+    """Serves a kind in two versions, of which the given one is stored, converted by the operator."""
+    admin, name = Observer(control_plane.kubeconfig), "convertibles.test.example.com"
+
+    def serve(operator: OperatorProcess, watch: Watch, stored: str) -> None:
+        body = definition("Convertible")
+        (version,) = body["spec"]["versions"]
+        body["spec"]["versions"] = [
+            {**version, "name": name, "storage": name == stored} for name in ("v1", "v1alpha1")
+        ]
+        body["spec"]["conversion"] = conversion(watch, webhooks.endpoint(operator))
+        admin.apply(body)
+        for api_version in (OLD, NEW):
+            wait_for("it to be served", partial(admin.serves, api_version, "Convertible"), seconds=30)
+
+    yield serve
+    admin.delete("apiextensions.k8s.io/v1", "CustomResourceDefinition", name)
+    admin.close()
+
+
+def test_a_kind_is_read_and_written_in_two_versions_and_its_stored_version_migrates(
+    project: Project,
+    operate: Operate,
+    webhooks: Webhooks,
+    convertible: Callable[..., None],
+    observer: Observer,
+    things: Things,
+) -> None:
+    written(project, "convertible")
+    maps = {"v1alpha1": {"to": {"size": "spec.replicas"}, "from": {"replicas": "spec.size"}}}
+    project.watch("convertible", "Convertible", versions=maps)
+    ((watch,), _) = load_watches(project / "watches.yaml", project.path, {})
+    operator = operate(*webhooks.flags(), ready=False)
+    wait_for("it to listen", lambda: list(operator.records("Listening")), seconds=30)
+    convertible(operator, watch, "v1alpha1")
+    body = {"apiVersion": OLD, "kind": "Convertible", "metadata": {"name": "a"}, "spec": {"size": 3, "image": "x"}}
+    wait_for("the conversion to be heeded", partial(_created, observer, body), seconds=20)
+
+    assert spec_in(observer, NEW) == {"replicas": 3, "image": "x"}
+    assert spec_in(observer, OLD) == {"size": 3, "image": "x"}
+    things.wait("a", "Successful", "Convertible")
+
+    convertible(operator, watch, "v1")
+    things.patch("a", {"spec": {"replicas": 4}}, "Convertible")
+    assert spec_in(observer, OLD) == {"size": 4, "image": "x"}
+    assert spec_in(observer, NEW) == {"replicas": 4, "image": "x"}
+    assert [body["spec"]["size"] for body in observer.list(OLD, "Convertible")] == [4]
+
+
+def _created(observer: Observer, body: dict[str, Any]) -> bool:
+    try:
+        observer.create(body)
+    except ApiException:
+        return False
+    return True
+
+
+def spec_in(observer: Observer, api_version: str) -> dict[str, Any]:
+    return dict((observer.get(api_version, "Convertible", "a") or {})["spec"])
+
+
+SAMPLES = "sample.example.com/v1alpha1"
+PROTECTED = "sample.example.com/protected-replicas"
+
+
+@pytest.fixture
+def sample_operator(
+    webhooks: Webhooks, control_plane: ControlPlane, observer: Observer, tmp_path: Path
+) -> Iterator[OperatorProcess]:
+    """The sample operator, which the API server asks."""
+    observer.apply(ROOT / "crds")
+    watches, _ = load_watches(ROOT / "watches.yaml", ROOT, {})
+    for watch in watches:
+        wait_for("it to be served", partial(observer.serves, SAMPLES, watch.gvk.kind), seconds=30)
+    environment = {"WATCH_NAMESPACE": observer.namespace, "ANSIBLE_GATHERING": "explicit"}
+    work = tmp_path / "samples"
+    with OperatorProcess(
+        ROOT, control_plane.kubeconfig, work, *webhooks.flags(), environment=environment
+    ) as operator:
+        webhooks.register(operator, watches)
+        yield operator
+
+
+@pytest.mark.usefixtures("sample_operator")
+def test_the_sample_operator_refuses_to_scale_below_what_is_protected_and_fills_in_a_port(
+    observer: Observer,
+) -> None:
+    def helloapp() -> Any:
+        body = {
+            "apiVersion": SAMPLES,
+            "kind": "HelloApp",
+            "metadata": {"name": "a"},
+            "spec": {"image": "nginx:1.29"},
+        }
+        spec = observer.create(body)["spec"]
+        if "port" not in spec:
+            observer.delete(SAMPLES, "HelloApp", "a")
+        return spec.get("port")
+
+    assert wait_for("the webhook to be heeded", helloapp, seconds=20) == 80
+    metadata = {"name": "a", "annotations": {PROTECTED: "2"}}
+    observer.create({"apiVersion": SAMPLES, "kind": "PodSet", "metadata": metadata, "spec": {"replicas": 3}})
+    observer.scale(SAMPLES, "PodSet", "a", 2)
+    with pytest.raises(ApiException) as scaled:
+        observer.scale(SAMPLES, "PodSet", "a", 1)
+    with pytest.raises(ApiException) as patched:
+        observer.patch(SAMPLES, "PodSet", "a", {"spec": {"replicas": 0}})
+    for caught, replicas in ((scaled, 1), (patched, 0)):
+        assert f"spec.replicas {replicas} is less than 2, which the annotation {PROTECTED} protects" in str(
+            caught.value.body
+        )
+    observer.patch(SAMPLES, "PodSet", "a", {"metadata": {"annotations": {PROTECTED: None}}})
+    observer.scale(SAMPLES, "PodSet", "a", 0)
+
+
+def test_for_development_the_operator_registers_itself_and_withdraws(
+    project: Project, operate: Operate, things: Things, observer: Observer
+) -> None:
+    written(project, "thing", meta__argument_specs=SPECS)
+    project.watch("thing", admission={"validate": True})
+    operator = operate("--webhooks=dev", "--webhook-port=0")
+
+    assert "spec.size: must be a whole number" in refusal(things, "a", {"size": "many"})
+    operator.stop()
+
+    things.create("a", {"size": "many"})
+    assert observer.get("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", DEV) is None

@@ -1,0 +1,140 @@
+"""An AdmissionReview, read and answered."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.errors import ReviewError
+from runner.serve.admission.review import Verdict, answer, parse
+
+OBJECT = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "a"}, "spec": {"size": 1}}
+REQUEST = {
+    "uid": "u-1",
+    "operation": "CREATE",
+    "namespace": "default",
+    "object": OBJECT,
+    "userInfo": {"username": "alice", "groups": ["system:authenticated"]},
+    "dryRun": True,
+}
+
+
+def review(**changes: Any) -> bytes:
+    request = {name: value for name, value in (REQUEST | changes).items() if value is not ...}
+    return json.dumps(
+        {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    ).encode()
+
+
+def test_what_is_asked_is_read() -> None:
+    found = parse(review())
+    assert (found.uid, found.operation, found.namespace, found.dry_run) == ("u-1", "CREATE", "default", True)
+    assert found.gvk.kind == "Thing"
+    assert found.facts == {"operation": "CREATE", "user": REQUEST["userInfo"], "dry_run": True}
+
+
+def test_an_update_comes_with_the_old_object() -> None:
+    assert parse(review(operation="UPDATE", oldObject=OBJECT)).facts["old_object"] == OBJECT
+
+
+@pytest.mark.parametrize("being", [True, False])
+def test_a_deletion_under_way_is_known(being: bool) -> None:
+    metadata = {"name": "a", **({"deletionTimestamp": "2026-01-01T00:00:00Z"} if being else {})}
+    assert parse(review(object={**OBJECT, "metadata": metadata})).being_deleted is being
+
+
+@pytest.mark.parametrize(
+    ("raw", "why"),
+    [
+        (b"", "not JSON"),
+        (b"\xff", "not JSON"),
+        (b"[" * 100_000, "not JSON"),
+        (b"[]", "a review is a map, not list"),
+        (b"{}", "the review is AdmissionReview of admission.k8s.io/v1, not None of None"),
+        (review().replace(b"k8s.io/v1", b"k8s.io/v1beta1"), "not AdmissionReview of admission.k8s.io/v1beta1"),
+        (review().replace(b"AdmissionReview", b"ConversionReview"), "not ConversionReview"),
+        (review(uid=...), "no uid"),
+        (review(uid="x" * 200), "no uid"),
+        (review(uid=7), "no uid"),
+        (review(operation="DELETE"), "CREATE or UPDATE, not DELETE"),
+        (review(object=...), "object and oldObject are maps"),
+        (review(object=[]), "object and oldObject are maps"),
+        (review(oldObject="x"), "object and oldObject are maps"),
+        (review(object={"kind": "Thing"}), "no metadata"),
+    ],
+)
+def test_what_is_no_review_is_refused_with_the_reason(raw: bytes, why: str) -> None:
+    with pytest.raises(ReviewError, match=why):
+        parse(raw)
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from([*REQUEST, "kind"]), inner, max_size=4)
+    ),
+    max_leaves=10,
+)
+
+
+@given(st.dictionaries(st.sampled_from([*REQUEST, "oldObject"]), ANYTHING))
+def test_whatever_a_request_holds_it_is_read_or_refused(request: dict[str, Any]) -> None:
+    try:
+        found = parse(review(**request))
+    except ReviewError:
+        return
+    assert answer(found.uid, Verdict())["response"]["uid"] == found.uid
+    assert isinstance(found.being_deleted, bool)
+
+
+def response(verdict: Verdict) -> dict[str, Any]:
+    return dict(answer("u-1", verdict)["response"])
+
+
+def test_what_is_allowed_is_answered_so() -> None:
+    assert response(Verdict()) == {"uid": "u-1", "allowed": True}
+
+
+@pytest.mark.parametrize(
+    ("result", "code", "reason"),
+    [("denied", 422, "Invalid"), ("failed", 500, "InternalError"), ("busy", 429, "TooManyRequests")],
+)
+def test_what_is_refused_has_its_code_and_message(result: str, code: int, reason: str) -> None:
+    found = response(Verdict(result, "why"))
+    assert found["allowed"] is False
+    assert (found["status"]["code"], found["status"]["reason"], found["status"]["message"]) == (
+        code,
+        reason,
+        "why",
+    )
+
+
+def test_who_is_told_to_come_back_is_told_when() -> None:
+    assert response(Verdict("busy", "why"))["status"]["details"] == {"retryAfterSeconds": 1}
+
+
+def test_what_nobody_reviewed_under_ignore_is_let_through_with_a_warning() -> None:
+    assert response(Verdict("unreviewed", warnings=["not reviewed"])) == {
+        "uid": "u-1",
+        "allowed": True,
+        "warnings": ["not reviewed"],
+    }
+
+
+def test_warnings_are_few_short_and_of_one_line() -> None:
+    found = response(Verdict(warnings=["a\nb", "a\nb", *(f"{number} " * 200 for number in range(50))]))["warnings"]
+    assert found[0] == "a b"
+    assert len(found) == 15
+    assert max(map(len, found)) == 256
+
+
+def test_a_patch_goes_as_base64() -> None:
+    patch = [{"op": "add", "path": "/spec/size", "value": 1}]
+    found = response(Verdict(patch=patch))
+    assert found["patchType"] == "JSONPatch"
+    assert json.loads(base64.b64decode(found["patch"])) == patch
