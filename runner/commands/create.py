@@ -18,9 +18,8 @@ Next, see it run, and in another terminal create one:
   kubectl --kubeconfig $(ansible-operator dev kubeconfig) apply -f config/samples/{stem}.yaml
 """
 _NEXT_OF_WEBHOOK = """
-Next, make what has the API server ask in a cluster, or see it refuse what does not fit:
-  ansible-operator generate manifests
-  ansible-operator dev run
+Next, see it refuse what does not fit, on the control plane of `dev up` or the cluster of KUBECONFIG:
+  ansible-operator run --webhooks=dev
 """
 
 

@@ -8,10 +8,12 @@ from pathlib import Path
 
 from runner.config.watches import Watch
 from runner.errors import SettingsError
+from runner.generate import manifests
 from runner.scaffold.api import WATCHES, watches_of
 from runner.scaffold.changes import changing, existing, refuse, unmarked
 from runner.scaffold.names import Api
 from runner.scaffold.project import Project
+from runner.scaffold.rbac import ROLE, write_role
 from runner.scaffold.templates import template
 
 _ADMIT = "admit"
@@ -31,7 +33,7 @@ class Wanted:
 
 
 def create_webhook(project: Project, wanted: Wanted, environment: Mapping[str, str]) -> None:
-    """Write the watch's `admission` and the role's tasks for it, and say what was written.
+    """Write the watch's `admission`, the role's tasks for it and the manifests, and say what was written.
 
     Raises SettingsError, with the project as it was, where the kind is not there, or something is in the way.
     """
@@ -45,6 +47,10 @@ def create_webhook(project: Project, wanted: Wanted, environment: Mapping[str, s
         changes.create(files)
         changes.insert(WATCHES, place, _admission(wanted))
         watches_of(project, environment)  # which says what is wrong, such as argument specs that are missing
+        for path, text in manifests.files(project.directory, environment).items():
+            if path != ROLE:
+                changes.replace(path, text)
+        write_role(project.directory, changes, environment)
 
 
 def _admission(wanted: Wanted) -> str:

@@ -54,6 +54,16 @@ def test_validate_has_nothing_to_say_of_it(project: Path, capsys: pytest.Capture
     assert "admission" not in capsys.readouterr().out
 
 
+def test_config_default_has_the_api_server_ask(project: Path) -> None:
+    create(*API)
+    made = (project / "config/webhook/manifests.yaml").read_text()
+    (configuration,) = filter(None, yaml.safe_load_all(made))
+    assert configuration["kind"] == "ValidatingWebhookConfiguration"
+    assert (
+        "../webhook" in yaml.safe_load((project / "config/default/kustomization.yaml").read_text())["components"]
+    )
+
+
 def test_it_goes_to_its_own_watch_of_several(project: Path) -> None:
     assert main(["create", "api", "--group", "shop", "--version", "v1", "--kind", "Basket"]) == 0
     assert create("--group", "shop", "--version", "v1", "--kind", "Basket") == 0
