@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -23,8 +21,6 @@ REMINDER, LONGEST_REMINDER = 60.0, 3600.0
 """Seconds until the same trouble is said again, twice as many after each time."""
 _LEAST = 10.0
 """Seconds between two lines about trouble that changes."""
-_LOOK_EVERY = 1.0
-"""Seconds between two looks at what keeps the operator waiting."""
 _SHOWN = 5
 _WHY = {Phase.ABSENT: "the API server does not serve it", Phase.FORBIDDEN: "not allowed"}
 
@@ -98,21 +94,15 @@ class Reminder:
         return worth
 
 
-def remind(reminder: Reminder, kinds: Iterable[Waiting], seconds: float) -> None:
-    """Say what keeps the operator waiting so many seconds after it began to watch, if that is due."""
+def remind(reminder: Reminder, kinds: Iterable[Waiting], seconds: float) -> bool:
+    """Say what keeps the operator waiting so many seconds after it began to watch, if that is due.
+
+    Returns whether its end is still to be said.
+    """
     text = trouble(kinds, seconds)
     if reminder.due(text, seconds):
         (log.warning if text else log.info)(text or "All kinds are watched now")
-
-
-async def keep_reminding(kinds: Callable[[], Iterable[Waiting]]) -> None:
-    """Say what keeps the operator waiting, again and again while it lasts; for ever."""
-    reminder, began = Reminder(), time.monotonic()
-    while True:
-        await asyncio.sleep(_LOOK_EVERY)
-        listed = list(kinds())
-        if reminder.last or any(kind.phase is not Phase.WATCHING for kind in listed):
-            remind(reminder, listed, time.monotonic() - began)
+    return bool(reminder.last)
 
 
 def introduce(

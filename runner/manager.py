@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -213,7 +214,7 @@ class _Parts:
         warming_up = asyncio.create_task(self._warm_up(), name="warm-up")
         stack.push_async_callback(ended, warming_up)
         stack.push_async_callback(self._related.stop)
-        reminding = asyncio.create_task(announce.keep_reminding(self._watching.resource_reflectors))
+        reminding = asyncio.create_task(self._watching.keep_telling(partial(announce.remind, announce.Reminder())))
         stack.push_async_callback(ended, reminding)
         stack.push_async_callback(self._watching.stop)
         for watch in self._watches.values():

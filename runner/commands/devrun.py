@@ -6,9 +6,8 @@ import argparse
 import asyncio
 import socket
 import sys
-from collections.abc import Mapping
-from contextlib import AsyncExitStack, ExitStack
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,23 +31,34 @@ SAMPLES = ("config/samples", "crds/samples", "deploy/samples", "samples", "examp
 _LOCAL = "127.0.0.1"
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is worked on, and where; `notes` are the harmless mistakes in watches.yaml."""
+
+    settings: Settings
+    watches: Watches
+    notes: Sequence[str]
+    plane: ControlPlane
+    samples: bool
+
+
 def run(environment: Mapping[str, str], parsed: argparse.Namespace) -> int:
     """The exit code. Raises OperatorError, also DevError where there is no control plane to be had."""
     settings = read_settings(parsed, environment, terminal=sys.stderr.isatty())
     watches, notes = load_watches(settings.watches_file, Path.cwd(), settings.environment)
-    for note in notes:
-        sys.stderr.write(f"Warning: {note}\n")
     plane = cli.start(parsed, Options())
     settings = on_plane(settings, plane.kubeconfig)
-    by_kind = {watch.gvk: watch for watch in watches}
+    work = Work(
+        settings, {watch.gvk: watch for watch in watches}, [str(note) for note in notes], plane, parsed.samples
+    )
     drawn = sys.stdout.isatty() and environment.get("TERM") != "dumb" and not parsed.plain
     if drawn and find_spec("rich") is None:
         sys.stderr.write("A live table needs rich: pip install 'ansible-operator-runner[local]'; lines instead\n")
         drawn = False
     try:
         if drawn:
-            return asyncio.run(_drawn(settings, by_kind, plane, samples=parsed.samples))
-        return asyncio.run(_plain(settings, by_kind, plane, samples=parsed.samples))
+            return asyncio.run(_drawn(work))
+        return asyncio.run(_plain(work))
     finally:
         sys.stdout.write(f"The control plane stays up; `ansible-operator dev down{_which(parsed)}` ends it\n")
 
@@ -90,40 +100,40 @@ def apply_samples(project: Path, kubeconfig: Path) -> str:
     return f"kubectl --kubeconfig {kubeconfig} apply {how}"
 
 
-async def _plain(settings: Settings, watches: Watches, plane: ControlPlane, *, samples: bool) -> int:
+async def _plain(work: Work) -> int:
+    settings, kubeconfig = work.settings, work.plane.kubeconfig
     configure_logs(settings.log_level, "console", colors=settings.log_colors)
-    sys.stdout.write(f"export KUBECONFIG={plane.kubeconfig}\n")
-    if not samples:
-        sys.stdout.write(f"{apply_samples(Path.cwd(), plane.kubeconfig)}\n")
+    sys.stdout.write(f"export KUBECONFIG={kubeconfig}\n")
+    if not work.samples:
+        sys.stdout.write(f"{apply_samples(Path.cwd(), kubeconfig)}\n")
     sys.stdout.flush()
-    mistakes = Mistakes()
-    async with AsyncExitStack() as stack:
-        manifests = await _manifests(stack, settings, mistakes, samples=samples)
-        return await run_reloading(settings, watches, None, manifests, mistakes)
+    return await _reload(work, Mistakes())
 
 
-async def _drawn(settings: Settings, watches: Watches, plane: ControlPlane, *, samples: bool) -> int:
+async def _drawn(work: Work) -> int:
     from runner.commands.screen import Notices, Screen  # noqa: PLC0415  (it takes rich, which may not be there)
 
-    file, notices = plane.layout.operator_log, Notices()
-    head = [f"export KUBECONFIG={plane.kubeconfig}", f"log: {file}"]
-    empty = f"No custom resources yet. {apply_samples(Path.cwd(), plane.kubeconfig)}"
-    board = Board(Path.cwd())
-    screen = Screen(board, notices, head, empty)
+    kubeconfig, file = work.plane.kubeconfig, work.plane.layout.operator_log
+    board, notices = Board(Path.cwd()), Notices()
+    head = [f"export KUBECONFIG={kubeconfig}", f"log: {file}"]
+    screen = Screen(board, notices, head, f"No custom resources yet. {apply_samples(Path.cwd(), kubeconfig)}")
     board.on_change = screen.changed
-    with ExitStack() as files:
-        log = files.enter_context(file.open("w", encoding="utf-8"))
-        configure_logs(settings.log_level, "console", log, notice=notices)
-        files.enter_context(everything_logged())
-        mistakes = Mistakes(board)
-        async with AsyncExitStack() as stack:
-            manifests = await _manifests(stack, settings, mistakes, samples=samples)
-            await stack.enter_async_context(screen.open())
-            return await run_reloading(settings, watches, board, manifests, mistakes, screen.give_back)
+    with file.open("w", encoding="utf-8") as log:
+        configure_logs(work.settings.log_level, "console", log, notice=notices)
+        with everything_logged():
+            async with screen.open():
+                return await _reload(work, Mistakes(board), board, screen.give_back)
 
 
-async def _manifests(stack: AsyncExitStack, settings: Settings, mistakes: Mistakes, *, samples: bool) -> Manifests:
+async def _reload(
+    work: Work, mistakes: Mistakes, board: Board | None = None, restore: Callable[[], None] = lambda: None
+) -> int:
+    settings = work.settings
+    mistakes.harmless(str(settings.watches_file), work.notes)
     client = await Client.connect(settings.cluster)
-    stack.push_async_callback(client.close)
-    applier, told = Applier(client, Discovery(client)), partial(mistakes, by="manifests")
-    return Manifests(Path.cwd(), applier, told, settings.environment, samples=samples)
+    try:
+        applier, told = Applier(client, Discovery(client)), partial(mistakes, by="manifests")
+        manifests = Manifests(Path.cwd(), applier, told, settings.environment, samples=work.samples)
+        return await run_reloading(settings, work.watches, board, manifests, mistakes, restore)
+    finally:
+        await client.close()

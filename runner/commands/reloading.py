@@ -27,6 +27,9 @@ from runner.stopping import stopped_by_signals
 log = structlog.get_logger(__name__)
 
 STAYS = "what was there before stays"
+UNUSABLE = "a file cannot be used"
+HARMLESS = "harmless"
+"""Who finds mistakes beside which a file is used."""
 Enqueue = Callable[[Collection[GroupVersionKind]], int]
 """Has every custom resource of these kinds reconciled; returns how many there are."""
 
@@ -42,26 +45,46 @@ class Mistakes:
         self.unread: set[Path] = set()
         self._known: dict[tuple[str, str], tuple[str, ...]] = {}
 
-    def __call__(
-        self, file: str, problems: Collection[str], event: str = "a file cannot be used", *, by: str = ""
-    ) -> None:
-        """The problems of a file as it is now, of those that this one looks for."""
-        before = self.of(file)
+    def __call__(self, file: str, problems: Collection[str], event: str = UNUSABLE, *, by: str = "") -> None:
+        """The problems of a file as it is now, of those that this one looks for: nothing of it is used."""
+        self._tell(file, problems, by, lambda problem: log.error(event, problem=problem, said=with_rest(problem)))
+
+    def harmless(self, file: str, problems: Collection[str]) -> None:
+        """The same of mistakes beside which the file is used."""
+        self._tell(
+            file,
+            problems,
+            HARMLESS,
+            lambda problem: log.warning("mistake in watches.yaml", problem=problem, said=problem),
+        )
+
+    def _tell(self, file: str, problems: Collection[str], by: str, say: Callable[[str], object]) -> None:
+        before = self._of(file)
         self._known.pop((file, by), None)
         if problems:
             self._known[file, by] = tuple(problems)
-        after = self.of(file)
-        for problem in after:
+        after = self._of(file)
+        for problem in problems:
             if problem not in before:
-                log.error(event, problem=problem, said=f"{problem.rstrip(' :.')}; {STAYS}")
+                say(problem)
         if before and not after:
             log.info("mended", file=file)
         if self._board is not None and before != after:
-            self._board.mistakes(file, after)
+            self._board.mistakes(file, list(after.values()))
 
-    def of(self, file: str) -> tuple[str, ...]:
-        """All that is known to be wrong with a file."""
-        return tuple(dict.fromkeys(one for (of, _), known in self._known.items() if of == file for one in known))
+    def _of(self, file: str) -> dict[str, str]:
+        """All that is known to be wrong with a file, and how it is shown."""
+        return {
+            one: one if by == HARMLESS else with_rest(one)
+            for (of, by), known in self._known.items()
+            if of == file
+            for one in known
+        }
+
+
+def with_rest(problem: str) -> str:
+    """A problem, and what it means for what is used."""
+    return f"{problem.rstrip(' :.')}; {STAYS}"
 
 
 async def run_reloading(
@@ -197,8 +220,7 @@ class Session:
             return None
         self._broken = False
         self._mistakes(file, ())
-        for note in notes:
-            log.warning("mistake in watches.yaml", problem=str(note), said=str(note))
+        self._mistakes.harmless(file, list(map(str, notes)))
         loaded = {watch.gvk: watch for watch in found}
         if loaded == self.watches:
             log.info("watches.yaml was saved, and says the same", file=file)

@@ -19,7 +19,6 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from runner.commands.reloading import STAYS
 from runner.control.board import Board, Row, State
 from runner.logs import Record, sentence
 from runner.stopping import ended
@@ -50,7 +49,7 @@ _FROM_WIDTH = {"kind": 60, "name": 0, "state": 0, "time": 40, "why": 100, "now":
 _MOST = {"kind": 0.15, "name": 0.4, "why": 0.25}
 """The share of a line that a column may take."""
 _TOLD_ELSEWHERE = ("runner.runs", "runner.commands.reloading")
-"""Whose errors the table shows in its own way."""
+"""Whose warnings and errors the table shows in its own way."""
 _GIVE_BACK = "\x1b[?1049l\x1b[?25h"
 
 
@@ -64,7 +63,7 @@ class Notices:
         """Take note of a record if it is worth it."""
         level = record.get("level")
         waits = record.get("event") == "Stopping" and record.get("waiting_for")
-        told = record.get("logger") in _TOLD_ELSEWHERE and level == "error"
+        told = record.get("logger") in _TOLD_ELSEWHERE
         if waits or (level in ("warning", "error", "critical") and not told):
             self.lines.append(sentence(record).splitlines()[0])
 
@@ -133,7 +132,7 @@ class Screen:
 
         for problems in self._board.files.values():
             for problem in problems:
-                yield Text(f"{problem.rstrip(' :.')}; {STAYS}", style="red")
+                yield Text(problem, style="red")
         for what, names in failures(self._board.rows()):
             yield Text.assemble((f"{names}: ", "bold red"), what)
         for line in self._notices.lines:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -12,10 +13,12 @@ from runner.config.watches import Watch
 from runner.control.changes import Enqueue, OwnerWatch, OwnWrite, is_own, joined, of_dependent, of_resource
 from runner.control.queue import WorkQueue
 from runner.kube.listwatch import Change
-from runner.kube.reflector import Reflector
+from runner.kube.reflector import Phase, Reflector
 from runner.objects import GroupVersionKind, ObjectKey
 
 log = structlog.get_logger(__name__)
+_LOOK_EVERY = 1.0
+"""Seconds between two looks at what keeps kinds from being watched."""
 Place = tuple[GroupVersionKind, str]
 """A kind and the namespace it is watched in; "" is all of them."""
 MakeReflector = Callable[[GroupVersionKind, str, Callable[[Change], None]], Reflector]
@@ -101,6 +104,18 @@ class Watching:
     async def has_synced(self) -> None:
         """Return once every custom resource kind is listed, or known to be absent or forbidden."""
         await asyncio.gather(*(reflector.known.wait() for reflector in self.resource_reflectors()))
+
+    async def keep_telling(self, tell: Callable[[list[Reflector], float], bool]) -> None:
+        """Have `tell` say what keeps kinds from being watched, for as long as it does or `tell` has more to say.
+
+        It is given the seconds since this began.
+        """
+        began, again = time.monotonic(), False
+        while True:
+            await asyncio.sleep(_LOOK_EVERY)
+            kinds = self.resource_reflectors()
+            if again or any(kind.phase is not Phase.WATCHING for kind in kinds):
+                again = tell(kinds, time.monotonic() - began)
 
     async def stop(self) -> None:
         ticking = [*(entry.ticking for entry in self._watched.values()), *self._settling]

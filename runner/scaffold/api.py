@@ -101,8 +101,8 @@ def _check_kind(watches: tuple[Watch, ...], api: Api) -> None:
             raise SettingsError(f"{WATCHES} has {api} already")
         raise SettingsError(
             f"{WATCHES} runs {api.kind} as {watch.gvk.version}. Every object is of all versions, and a second"
-            f" watch would run it twice: to serve {api.version}, too, write `versions: {{{api.version}: {{}}}}` into"
-            " that watch, with what differs in its fields, and run `ansible-operator generate crds`"
+            f" watch would run it twice: to serve {api.version}, too, write `versions: {{{api.version}: {{}}}}`"
+            " into that watch, with what differs in its fields, and run `ansible-operator generate crds`"
         )
 
 
