@@ -19,7 +19,8 @@ from runner.control.request import Trigger
 from runner.control.status import Moment
 from runner.differences import Difference
 from runner.execute.failure import Failure
-from runner.execute.run import Ending, Outcome, Run, Stats
+from runner.execute.outcome import Ending, Outcome, Stats
+from runner.execute.run import Run
 from runner.kube.listwatch import Change, What
 from runner.objects import GroupVersionKind, ObjectKey, parse_meta
 

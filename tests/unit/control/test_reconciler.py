@@ -31,7 +31,8 @@ from runner.errors import (
     UnreachableError,
 )
 from runner.execute.failure import Failure
-from runner.execute.run import Ending, Outcome, Run, Stats
+from runner.execute.outcome import Ending, Outcome, Stats
+from runner.execute.run import Run
 from runner.execute.variables import variable_name
 from runner.kube.clock import Clock
 from runner.kube.recorder import Recorder
