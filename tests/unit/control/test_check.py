@@ -11,10 +11,11 @@ import pytest
 
 from runner.config.watches import Content, Finalizer, Watch
 from runner.control import status
+from runner.control.annotations import PERIOD
 from runner.control.changes import of_resource
 from runner.control.check import checking, condition, finding
 from runner.control.pause import MODE, PAUSED, Pause, paused
-from runner.control.plan import PERIOD, AddFinalizer, Defaults, Occasion, Paused, Perform, Plan, Skip, plan
+from runner.control.plan import AddFinalizer, Defaults, Occasion, Paused, Perform, Plan, Skip, plan
 from runner.control.request import Trigger
 from runner.control.status import Moment
 from runner.differences import Difference

@@ -14,9 +14,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from runner.config.watches import Content, Finalizer, Requirement, Selector, Watch
+from runner.control.annotations import PERIOD, VERBOSITY
 from runner.control.attempt import Attempt, Listeners, Result, Verdict
 from runner.control.pause import MODE, PAUSED
-from runner.control.plan import PERIOD, VERBOSITY, Defaults, Perform
+from runner.control.plan import Defaults, Perform
 from runner.control.reconciler import Reconciler
 from runner.control.request import Reason, Reasons, Request, Trigger
 from runner.control.timers import Stages
