@@ -25,9 +25,10 @@ from runner.objects import GroupVersionKind, Owner
 from runner.serve import checkmode, forward, ownership
 from runner.serve.dependents import Dependents, OnDependent, OwnWrites, items_of, written
 from runner.serve.dryruns import Comparing, compared
-from runner.serve.forward import STREAMS, Target, forwardable, is_upgrade, parse_target, upgrade
+from runner.serve.forward import STREAMS, Target, forwardable, is_upgrade, parse_target
 from runner.serve.grants import Grant, Grants
 from runner.serve.listen import loopback
+from runner.serve.upgrade import upgrade
 
 log = structlog.get_logger(__name__)
 
