@@ -39,6 +39,11 @@ def init(directory: Path, name: str, domain: str) -> Project:
     """
     project = Project(directory.resolve(), name or _name(directory.resolve().name), domain)
     check_project(project.name, domain)
+    if (project.directory / FILE).exists():
+        raise SettingsError(
+            f"{project.directory} is a project already, as its {FILE} says: add a kind with"
+            " `ansible-operator create api`"
+        )
     values = {"name": project.name, "domain": domain or '""'}
     with changing(project.directory) as changes:
         changes.create({**tree("project", values), Path(schema.FILE): schema.text()})
