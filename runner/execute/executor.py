@@ -180,8 +180,7 @@ class Executor:
                         under_way = begun
                         place.process = under_way.child
                         self._children.add(under_way.child)
-                        engine, why_cold = under_way.engine, under_way.why_cold
-                        about = artifacts.started(prepared.artifacts, run, engine, why_cold)
+                        about = artifacts.started(prepared.artifacts, run, begun.engine, begun.why_cold)
                         left = run.deadline and max(0.0, run.deadline - (time.monotonic() - started))
                         ending, code = await _follow(under_way.child, stream, stop, place.ended, left)
             memory = place.ended.result() if ending is Ending.MEMORY else self._memory.killed()
