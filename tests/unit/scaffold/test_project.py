@@ -114,6 +114,12 @@ def test_its_manifests_are_those_of_the_sample_operator(path: str) -> None:
     assert fill(made.read_text(), {"name": "sample-operator"}) == (ROOT / path).read_text()
 
 
+@pytest.mark.parametrize("directory", [ROOT / "config", ROOT / "runner/scaffold/templates/project/config"])
+def test_the_tag_of_the_image_is_none_that_is_pulled_although_it_is_there(directory: Path) -> None:
+    (image,) = yaml.safe_load((directory / "manager/kustomization.yaml").read_text())["images"]
+    assert image["newTag"] not in ("", "latest")
+
+
 def test_it_asks_for_the_collection_that_the_sample_operator_does(project: Path) -> None:
     def collections(file: Path) -> list[dict[str, str]]:
         return list(yaml.safe_load(file.read_text())["collections"])
