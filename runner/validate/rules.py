@@ -86,6 +86,8 @@ _ANSIBLE = (
     _error("file-missing", "a template, a file, a file of tasks or of variables that is not there"),
     _error("handler-missing", "a task notifies a handler that there is not"),
     _error("meta-field-unknown", "`ansible_operator_meta` has a name and a namespace alone"),
+    _error("argument-spec-type", "an option of a role has a type that Ansible does not know"),
+    _warning("argument-spec-unknown", "an option of a role has a misspelt key, or one without a value"),
     _warning("variable-undefined", "a variable that no file and no field of the CRD defines"),
     _warning("field-pruned", "a field of the custom resource that its CRD does not have"),
     _warning("no-log-missing", "a task shows a secret, and has no `no_log: true`"),
