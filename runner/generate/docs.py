@@ -10,6 +10,7 @@ from typing import Any
 from runner.errors import SettingsError
 from runner.generate.files import yaml_text as dump
 from runner.validate.documents import of_kind, read_manifests, read_samples, shown
+from runner.validate.manifests.crds import GENERATED
 
 FILE = Path("docs/api.md")
 Schema = Mapping[str, Any]
@@ -66,7 +67,8 @@ def _kind(crd: Schema, samples: Sequence[Schema]) -> str:
         f"\n## {names['kind']}\n",
         f"`{crd['metadata']['name']}`, {scope}; `kubectl get {names['plural']}`{known}.\n",
     ]
-    versions = [version for version in crd["spec"]["versions"] if version.get("served")]
+    made = GENERATED in crd["metadata"].get("annotations", {})  # what it does not serve takes a conversion
+    versions = [version for version in crd["spec"]["versions"] if version.get("served") or made]
     for version in sorted(versions, key=lambda version: not version.get("storage")):
         lines += _version(crd, version, samples, several=len(versions) > 1)
     return "\n".join(lines)
@@ -78,7 +80,8 @@ def _version(crd: Schema, version: Schema, samples: Sequence[Schema], *, several
     api_version = f"{crd['spec']['group']}/{version['name']}"
     if several:
         stored = ", the one that is stored" if version.get("storage") else ""
-        yield f"### {version['name']}\n\n`{api_version}`{stored}.\n"
+        converted = "" if version.get("served") else ", served where the operator converts"
+        yield f"### {version['name']}\n\n`{api_version}`{stored}{converted}.\n"
     if version.get("deprecated"):
         yield f"Deprecated. {version.get('deprecationWarning', '')}\n"
     for description in (schema.get("description"), fields.get("spec", {}).get("description")):
@@ -99,7 +102,8 @@ def _version(crd: Schema, version: Schema, samples: Sequence[Schema], *, several
 
 
 def _is(found: Schema, api_version: str, kind: str) -> bool:
-    return (found.get("apiVersion"), found.get("kind")) == (api_version, kind)
+    # Beside samples there may be files of tasks, which are lists.
+    return isinstance(found, dict) and (found.get("apiVersion"), found.get("kind")) == (api_version, kind)
 
 
 def _column(column: Schema) -> Row:

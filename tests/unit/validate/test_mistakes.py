@@ -138,7 +138,7 @@ MISTAKES = (
         "a version that is converted and that a generated CRD does not have yet",
         rule="crd-version-missing",
         place="watches.yaml:17",
-        says=f"versions.v9: the CRD in {BACKUP_CRD} has no version v9; it has v1alpha1: run `ansible-operator generate",
+        says=f"versions.v9: the CRD in {BACKUP_CRD} has no version v9; it has v1alpha1: run `ansible",
         change={
             WATCHES: ("  playbook:", "  versions: {v9: {}}\n  playbook:"),
             BACKUP_CRD: (
