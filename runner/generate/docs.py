@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import SettingsError
-from runner.generate.crd.definition import GENERATED
 from runner.generate.files import yaml_text as dump
 from runner.validate.documents import of_kind, read_manifests, read_samples, shown
+from runner.validate.manifests.crds import GENERATED
 
 FILE = Path("docs/api.md")
 Schema = Mapping[str, Any]
