@@ -38,6 +38,7 @@ from runner.objects import GroupVersionKind, ObjectKey
 
 _STOPPED_CODE = 254
 _PATIENCE = 5.0
+_BESIDE = 10  # how nice runs of a sibling are to the others
 _log = structlog.get_logger(__name__)
 
 
@@ -54,7 +55,7 @@ class Executor:
     """Runs Ansible as `ansible-runner run` would, with its files, but events that come as they happen.
 
     `environment` is added to that of the process for every run; `console` is shown each. Runs are forked where
-    that can be, else started cold; a `sibling` shares what they are forked from.
+    that can be, else started cold; those of one with a `sibling` from the same, and stand back behind its runs.
 
     Cancelling a run ends its every process before the cancellation goes on. Of an object's runs, one waits for the
     processes of the one before to be gone, also those that a killed operator left.
@@ -73,7 +74,7 @@ class Executor:
         self._console = console
         self._preparation = Preparation(self._environment, console)
         self.engine: ForkEngine = sibling.engine if sibling else ForkEngine(self._root)
-        self._shares = sibling is not None
+        self._nice = _BESIDE if sibling else 0
         self._children: WeakSet[Child] = WeakSet()
         self._until = math.inf
         self._memory = MemoryGuard()
@@ -106,7 +107,7 @@ class Executor:
         """End what runs are forked from, and runs that are still under way."""
         for child in self._children:
             child.end()
-        if not self._shares:
+        if not self._nice:
             await self.engine.close()
 
     async def run(self, run: Run, sink: Sink = lambda _run, _event: None) -> Outcome:
@@ -204,7 +205,7 @@ class Executor:
             return await self._spawn(prepared, lock)
         config = prepared.runner.config
         child = await self.engine.start(
-            config.command, cwd=Path(config.cwd), env=config.env, lock=lock, until=self._until
+            config.command, cwd=Path(config.cwd), env=config.env, lock=lock, until=self._until, nice=self._nice
         )
         if not isinstance(child, str):
             return Started(child, Engine.WARM)

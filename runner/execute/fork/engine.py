@@ -137,7 +137,7 @@ class ForkEngine:
         return pair
 
     async def start(
-        self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str], lock: int, until: float
+        self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str], lock: int, until: float, nice: int = 0
     ) -> Child | str:
         """As `Child.start`; or else why nothing was started. Raises UnsureError where that is not certain."""
         if reason := refused(command, cwd):
@@ -148,6 +148,7 @@ class ForkEngine:
             "environment": dict(env),
             "until": until,
             "umask": self._umask,
+            "nice": nice,
         }
         try:
             for _ in range(2):

@@ -144,6 +144,7 @@ def _become(message: wire.Message, output: int) -> None:
     os.dup2(output, 2)
     os.close(output)
     os.umask(message["umask"])
+    os.nice(message["nice"])
     os.chdir(message["cwd"])
     os.environ.clear()
     os.environ.update(message["environment"])
