@@ -71,9 +71,9 @@ def on_plane(settings: Settings, kubeconfig: Path) -> Settings:
         metrics_bind_address="0",
         health_probe_bind_address="0",
         user_metrics_optional=True,
-        webhooks="dev",
-        webhook_port=0,
         leader_elect=False,
+        webhooks="dev" if settings.webhooks == "auto" else settings.webhooks,
+        webhook_port=0,
         log_encoder="console",
     )
 

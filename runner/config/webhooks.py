@@ -7,7 +7,7 @@ start is reviewed: no Secret, no Lease, no Pod, and of a custom resource neither
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,6 +97,12 @@ def conversion(watch: Watch, endpoint: Endpoint) -> Json | None:
         return None
     webhook = {"conversionReviewVersions": ["v1"], "clientConfig": endpoint.client_config(CONVERT)}
     return {"strategy": "Webhook", "webhook": webhook}
+
+
+def unserved(crd: Mapping[str, Any], names: Collection[str]) -> list[int]:
+    """Of a CRD's versions with these names, the places of those that are not served."""
+    versions = enumerate((crd.get("spec") or {}).get("versions") or ())
+    return [place for place, one in versions if one.get("name") in names and one.get("served") is not True]
 
 
 def path(verb: str, gvk: GroupVersionKind) -> str:

@@ -29,8 +29,9 @@ from runner.execute.console import Console, console_for
 from runner.execute.fork.engine import ForkEngine
 from runner.execute.inputs import of_all_runs
 from runner.execute.memory import MemoryGuard, Place
+from runner.execute.outcome import Ending, Outcome, State, conclude
 from runner.execute.prepare import Preparation, Prepared
-from runner.execute.run import Ending, Outcome, Run, Sink, State, conclude
+from runner.execute.run import Run, Sink
 from runner.execute.rundir import RunDirectory, left_behind, locked, private_root
 from runner.execute.stream import Stream
 from runner.execute.template import with_lines

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import SettingsError
+from runner.generate.crd.definition import GENERATED
 from runner.generate.files import yaml_text as dump
 from runner.validate.documents import of_kind, read_manifests, read_samples, shown
 
@@ -50,7 +51,8 @@ def files(project: Path, file: Path = FILE) -> dict[Path, str]:
         raise SettingsError(
             f"{shown(project)} has no CRD in crds/, config/ or deploy/: there is nothing to tell of"
         )
-    samples = [document.node.plain() for document in (*manifests, *read_samples(project))]
+    found = [document.node.plain() for document in (*manifests, *read_samples(project))]
+    samples = [one for one in found if isinstance(one, dict)]  # molecule's playbooks are lists
     crds.sort(key=lambda crd: (str(crd["spec"]["group"]), str(crd["spec"]["names"]["kind"])))
     conditions = "\n".join(["\n## Conditions\n", *_table(("type", "meaning"), _CONDITIONS)])
     return {file: _HEAD + "".join(_kind(crd, samples) for crd in crds) + conditions}
@@ -65,7 +67,8 @@ def _kind(crd: Schema, samples: Sequence[Schema]) -> str:
         f"\n## {names['kind']}\n",
         f"`{crd['metadata']['name']}`, {scope}; `kubectl get {names['plural']}`{known}.\n",
     ]
-    versions = [version for version in crd["spec"]["versions"] if version.get("served")]
+    made = GENERATED in crd["metadata"].get("annotations", {})  # what it does not serve takes a conversion
+    versions = [version for version in crd["spec"]["versions"] if version.get("served") or made]
     for version in sorted(versions, key=lambda version: not version.get("storage")):
         lines += _version(crd, version, samples, several=len(versions) > 1)
     return "\n".join(lines)
@@ -77,7 +80,8 @@ def _version(crd: Schema, version: Schema, samples: Sequence[Schema], *, several
     api_version = f"{crd['spec']['group']}/{version['name']}"
     if several:
         stored = ", the one that is stored" if version.get("storage") else ""
-        yield f"### {version['name']}\n\n`{api_version}`{stored}.\n"
+        converted = "" if version.get("served") else ", served where the operator converts"
+        yield f"### {version['name']}\n\n`{api_version}`{stored}{converted}.\n"
     if version.get("deprecated"):
         yield f"Deprecated. {version.get('deprecationWarning', '')}\n"
     for description in (schema.get("description"), fields.get("spec", {}).get("description")):
@@ -98,7 +102,8 @@ def _version(crd: Schema, version: Schema, samples: Sequence[Schema], *, several
 
 
 def _is(found: Schema, api_version: str, kind: str) -> bool:
-    return (found.get("apiVersion"), found.get("kind")) == (api_version, kind)
+    # Beside samples there may be files of tasks, which are lists.
+    return isinstance(found, dict) and (found.get("apiVersion"), found.get("kind")) == (api_version, kind)
 
 
 def _column(column: Schema) -> Row:

@@ -18,6 +18,8 @@ NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _UNDERSTOOD = ("resources", "components", "namePrefix", "nameSuffix", "images", "patches")
 _WITHOUT_EFFECT = ("apiVersion", "kind", "metadata", "namespace", "sortOptions", "configurations")
 _NOT_RENAMED = ("CustomResourceDefinition", "APIService", "Namespace")
+_NAMED_BY_RULES = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+"""As `generate manifests` has kustomize look there, by `configurations`."""
 OTHERWISE = "build with `kubectl kustomize` and hand the result over with --manifests FILE"
 
 
@@ -111,11 +113,13 @@ def _rename(objects: list[Object], prefix: str, suffix: str) -> None:
             holder[field] = names.get((kind, holder[field]), holder[field])
 
 
-def _named(found: Object) -> Iterator[tuple[str, Object, str]]:
-    """Where an object names another: the kind of that, the map that holds the name, and its key."""
+def _named(found: Object) -> Iterator[tuple[str, Any, Any]]:
+    """Where an object names another: the kind of that, the map or list that holds the name, and its key there."""
     if "roleRef" in found:
         yield found["roleRef"]["kind"], found["roleRef"], "name"
         yield from ((subject["kind"], subject, "name") for subject in found.get("subjects") or ())
+    if found["kind"] == "ClusterRole":
+        yield from _named_by_rules(found.get("rules") or ())
     for webhook in found.get("webhooks") or ():
         if service := webhook.get("clientConfig", {}).get("service"):
             yield "Service", service, "name"
@@ -124,6 +128,14 @@ def _named(found: Object) -> Iterator[tuple[str, Object, str]]:
         yield "Service", service, "name"
     if found["kind"] == "Deployment":
         yield from _named_by_pod(found["spec"]["template"]["spec"])
+
+
+def _named_by_rules(rules: Sequence[Object]) -> Iterator[tuple[str, list[str], int]]:
+    for rule in rules:
+        names = rule.get("resourceNames") or []
+        for kind in _NAMED_BY_RULES:
+            if f"{kind.lower()}s" in (rule.get("resources") or ()):
+                yield from ((kind, names, index) for index in range(len(names)))
 
 
 def _named_by_pod(pod: Object) -> Iterator[tuple[str, Object, str]]:

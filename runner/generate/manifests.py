@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.config.watches import Watch
-from runner.config.webhooks import Endpoint, configurations, conversion
+from runner.config.webhooks import Endpoint, configurations, conversion, unserved
 from runner.errors import SettingsError
 from runner.generate import rbac
 from runner.generate.files import yaml_text as dump
@@ -25,12 +25,15 @@ MANAGER = Path("config/manager")
 SAMPLES = Path("config/samples")
 WEBHOOK = Path("config/webhook")
 SERVICE = "webhook-service"
+WEBHOOKS = "webhooks"
+"""Both webhook configurations, before a prefix."""
 OF_CERTIFICATES = ("webhook-certificate-role", "webhook-authority-role")
 """The roles for a certificate of the operator's own."""
 PORT = 9443
 """Of --webhook-port, by default."""
 _MADE = "# Made by `ansible-operator generate manifests`.\n"
 _HEAD = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
+_CONFIGURATIONS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 _NAMES_A_SERVICE = {
     "kind": "Service",
     "version": "v1",
@@ -44,6 +47,18 @@ _NAMES_A_SERVICE = {
     ],
 }
 """Where kustomize does not look by itself for the name of a Service, which gets a prefix."""
+_NAMES_A_CONFIGURATION = [
+    {
+        "kind": kind,
+        "group": "admissionregistration.k8s.io",
+        "version": "v1",
+        "fieldSpecs": [
+            {"kind": "ClusterRole", "group": "rbac.authorization.k8s.io", "path": "rules/resourceNames"}
+        ],
+    }
+    for kind in _CONFIGURATIONS
+]
+"""The same for the webhook configurations, which the operator may change."""
 _RBAC = "rbac.authorization.k8s.io"
 
 
@@ -113,12 +128,12 @@ def _webhooks(project: Path, watches: Sequence[Watch], found: Needs) -> dict[Pat
     deployment = _deployment(project)
     endpoint = Endpoint(service=SERVICE, namespace="system")
     plurals = {watch.gvk: _plural(watch.gvk, found) for watch in watches}
-    asked = configurations(watches, plurals, endpoint, name="webhooks")
+    asked = configurations(watches, plurals, endpoint, name=WEBHOOKS)
     patches = [_port(deployment), *(_converted(watch, endpoint, found) for watch in watches if watch.conversions)]
     made = {
         "manifests.yaml": asked,
         "service.yaml": [_service(deployment)],
-        "role.yaml": list(_roles(deployment, found, watches)),
+        "role.yaml": list(_roles(deployment, found, watches, [one["kind"] for one in asked])),
         "patches.yaml": [patch for patch in patches if patch],
     }
     made = {name: objects for name, objects in made.items() if objects}
@@ -126,14 +141,13 @@ def _webhooks(project: Path, watches: Sequence[Watch], found: Needs) -> dict[Pat
         "apiVersion": "kustomize.config.k8s.io/v1alpha1",
         "kind": "Component",
         "resources": [name for name in made if name != "patches.yaml"],
-        "patches": [{"path": "patches.yaml"}],
+        "patches": [{"path": "patches.yaml"}, *_served(watches, found)],
+        "configurations": ["names.yaml"],
     }
-    if any(watch.conversions for watch in watches):
-        component["configurations"] = ["names.yaml"]
     texts = {name: "".join(f"---\n{dump(one)}" for one in objects) for name, objects in made.items()}
     texts["kustomization.yaml"] = dump(component)
-    if "configurations" in component:
-        texts["names.yaml"] = dump({"nameReference": [_NAMES_A_SERVICE]})
+    named = [*_NAMES_A_CONFIGURATION, *([_NAMES_A_SERVICE] if any(one.conversions for one in watches) else [])]
+    texts["names.yaml"] = dump({"nameReference": named})
     return {WEBHOOK / name: _MADE + text for name, text in texts.items()}
 
 
@@ -185,15 +199,38 @@ def _converted(watch: Watch, endpoint: Endpoint, found: Needs) -> dict[str, Any]
     }
 
 
-def _roles(deployment: Mapping[str, Any], found: Needs, watches: Iterable[Watch]) -> Iterable[dict[str, Any]]:
-    """What keeping the certificate takes: its Secret, and the authority in what the API server asks by."""
+def _served(watches: Iterable[Watch], found: Needs) -> Iterable[dict[str, Any]]:
+    """Patches that serve the versions that take a conversion, which `crds/` does not serve by itself."""
+    for watch in watches:
+        crd = crd_of(watch.gvk.group, watch.gvk.kind, found.crds)
+        body = crd.node.plain() if crd else {}
+        operations = [
+            {"op": "replace", "path": f"/spec/versions/{index}/served", "value": True}
+            for index in unserved(body, watch.conversions)
+        ]
+        if operations:
+            kind = {"group": "apiextensions.k8s.io", "version": "v1", "kind": "CustomResourceDefinition"}
+            target = {**kind, "name": body["metadata"]["name"]}
+            yield {"target": target, "patch": dump(operations)}
+
+
+def _roles(
+    deployment: Mapping[str, Any], found: Needs, watches: Iterable[Watch], configured: Iterable[str]
+) -> Iterable[dict[str, Any]]:
+    """What keeping the certificate takes: its Secret, and the authority in what the API server asks by.
+
+    `configured` are the kinds of webhook configurations that there are.
+    """
     account = deployment["spec"]["template"]["spec"].get("serviceAccountName", "default")
     subjects = [{"kind": "ServiceAccount", "name": account, "namespace": "system"}]
     secrets = [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["create", "get", "update"]}]
-    configured = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"]
-    cluster = [
-        {"apiGroups": ["admissionregistration.k8s.io"], "resources": configured, "verbs": ["list", "patch"]}
-    ]
+    configurations_ = {
+        "apiGroups": ["admissionregistration.k8s.io"],
+        "resources": [f"{kind.lower()}s" for kind in _CONFIGURATIONS],
+    }
+    cluster: list[dict[str, Any]] = [{**configurations_, "verbs": ["list"]}]
+    if any(configured):
+        cluster.append({**configurations_, "resourceNames": [WEBHOOKS], "verbs": ["patch"]})
     if names := sorted(f"{_plural(one.gvk, found)}.{one.gvk.group}" for one in watches if one.conversions):
         crds = {"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"]}
         cluster.append({**crds, "resourceNames": names, "verbs": ["get", "patch"]})

@@ -31,8 +31,14 @@ def _of_admission(objects: Sequence[Object]) -> Iterator[Object]:
                 "type": _TYPES[configuration["kind"]],
                 "generateName": webhook["name"],
                 **{field: webhook[field] for field in _KEPT if field in webhook},
+                **_policy(webhook),
                 **_served_by(webhook["clientConfig"].get("service", {}), objects),
             }
+
+
+def _policy(webhook: Object) -> Object:
+    """OLM knows no conditions: unanswered, Fail would keep what is being deleted from losing its finalizers."""
+    return {"failurePolicy": "Ignore"} if webhook.get("matchConditions") else {}
 
 
 def _of_conversion(objects: Sequence[Object]) -> Iterator[Object]:

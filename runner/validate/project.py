@@ -16,8 +16,8 @@ from runner.objects import GroupVersionKind
 from runner.validate import consistency, documents, ignores
 from runner.validate.bundle import check as of_bundle
 from runner.validate.bundle.check import is_bundle
+from runner.validate.content import admission, dependencies
 from runner.validate.content import check as ansible_content
-from runner.validate.content import dependencies
 from runner.validate.content.installed import Installed
 from runner.validate.content.places import IMAGE_HOME, Places, find_places
 from runner.validate.content.reader import Reader, redirects
@@ -74,6 +74,7 @@ def _of_content(
         resources = ansible_content.resources_of(watches, definitions)
         mistakes, plugins = ansible_content.check(reader.closure, installed, places, environment, resources)
         findings += [*reader.findings, *mistakes]
+        findings += [finding for watch in watches for finding in admission.check(watch)]
         findings += dependencies.check([*reader.used, *plugins], places, required, redirects())
     return findings
 

@@ -85,7 +85,10 @@ _ANSIBLE = (
     _error("lookup-unknown", "a lookup that there is not"),
     _error("file-missing", "a template, a file, a file of tasks or of variables that is not there"),
     _error("handler-missing", "a task notifies a handler that there is not"),
-    _error("meta-field-unknown", "`ansible_operator_meta` has a name and a namespace alone"),
+    _error(
+        "meta-field-unknown", "a field that `ansible_operator_meta` or `ansible_operator_admission` does not have"
+    ),
+    _error("admission-writes", "a task of `admission` would change the cluster, which is refused"),
     _warning("variable-undefined", "a variable that no file and no field of the CRD defines"),
     _warning("field-pruned", "a field of the custom resource that its CRD does not have"),
     _warning("no-log-missing", "a task shows a secret, and has no `no_log: true`"),
@@ -106,6 +109,7 @@ _CRDS = (
     _error("crd-scope", "a CRD's scope is neither Namespaced nor Cluster"),
     _error("crd-version-missing", "a watched version is not in the CRD"),
     _error("crd-not-served", "a watched version is not served"),
+    _warning("crd-served-unconverted", "a version of `versions` is served without a conversion, or the reverse"),
     _warning("crd-no-status-subresource", "the operator is to write a status that the CRD has no subresource for"),
     _error("crd-drops-conditions", "the schema prunes the conditions that the operator writes"),
     _warning("crd-drops-status", "the schema prunes a part of what the operator writes into the status"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +21,7 @@ from runner.config.webhooks import Endpoint, configurations, conversion
 from runner.dev.controlplane import ControlPlane
 from runner.serve.admission.registration import NAME as DEV
 from runner.serve.certificates import LOCAL, Pair, issued
+from tests.fixtures import manifests as programs
 from tests.fixtures.operators import GROUP, Operate, Project, Things, definition, refusal
 
 pytestmark = pytest.mark.cluster
@@ -273,7 +275,7 @@ def spec_in(observer: Observer, api_version: str) -> dict[str, Any]:
     return dict((observer.get(api_version, "Convertible", "a") or {})["spec"])
 
 
-SAMPLES = "sample.example.com/v1alpha1"
+SAMPLES, V1 = "sample.example.com/v1alpha1", "sample.example.com/v1"
 PROTECTED = "sample.example.com/protected-replicas"
 
 
@@ -325,6 +327,38 @@ def test_the_sample_operator_refuses_to_scale_below_what_is_protected_and_fills_
         )
     observer.patch(SAMPLES, "PodSet", "a", {"metadata": {"annotations": {PROTECTED: None}}})
     observer.scale(SAMPLES, "PodSet", "a", 0)
+
+
+STORED, OTHER = "memcacheds.v1alpha1.sample.example.com", "memcacheds.v1.sample.example.com"
+
+
+def test_a_memcached_is_read_and_written_as_v1_for_as_long_as_somebody_converts(
+    control_plane: ControlPlane, observer: Observer, tmp_path: Path
+) -> None:
+    def kubectl(*arguments: str) -> str:
+        command = [str(programs.kubectl()), f"--kubeconfig={control_plane.kubeconfig}", "-n", observer.namespace]
+        command.append(f"--cache-dir={tmp_path}")  # kubectl remembers v1, and others come after this
+        return subprocess.run([*command, *arguments], capture_output=True, text=True, check=False).stdout.strip()
+
+    def spec(kind: str) -> str:
+        return kubectl("get", kind, "a", "-o", "jsonpath={.apiVersion} {.spec}")
+
+    observer.apply(ROOT / "crds")
+    wait_for("it to be served", partial(observer.serves, SAMPLES, "Memcached"), seconds=30)
+    observer.create({"apiVersion": SAMPLES, "kind": "Memcached", "metadata": {"name": "a"}, "spec": {"size": 2}})
+    assert not observer.serves(V1, "Memcached")
+    environment = {"WATCH_NAMESPACE": observer.namespace, "ANSIBLE_GATHERING": "explicit"}
+    flags = ("--webhooks=dev", "--webhook-port=0")
+    with OperatorProcess(ROOT, control_plane.kubeconfig, tmp_path / "w", *flags, environment=environment):
+        wait_for("v1 to be shown", lambda: spec(OTHER) == f'{V1} {{"replicas":2}}', seconds=30)
+        observer.apply(ROOT / "crds")  # which hides v1, until the operator looks again
+        wait_for("v1 to be shown again", lambda: spec(OTHER) == f'{V1} {{"replicas":2}}', seconds=30)
+        kubectl("patch", OTHER, "a", "--type=merge", "-p", '{"spec": {"replicas": 3}}')
+        assert spec(STORED) == f'{SAMPLES} {{"size":3}}'
+        kubectl("patch", STORED, "a", "--type=merge", "-p", '{"spec": {"size": 4}}')
+        assert spec(OTHER) == f'{V1} {{"replicas":4}}'
+    wait_for("v1 to be hidden", lambda: not observer.serves(V1, "Memcached"), seconds=30)
+    assert spec(STORED) == f'{SAMPLES} {{"size":4}}'
 
 
 def test_for_development_the_operator_registers_itself_and_withdraws(

@@ -34,6 +34,9 @@ def installed(control_plane: ControlPlane) -> Iterator[Observer]:
     for body in built("default"):
         if body["kind"].endswith("WebhookConfiguration"):
             continue
+        if body["kind"] == "CustomResourceDefinition" and body["spec"].pop("conversion", None):
+            for version in body["spec"]["versions"]:
+                version["served"] = version["storage"]
         observer.apply(body, namespace=body["metadata"].get("namespace", ""))
     yield observer
     observer.delete("v1", "Namespace", NAMESPACE)

@@ -80,7 +80,14 @@ def content_of(watch: dict[str, str]) -> Path:
 
 
 def test_every_watched_kind_has_a_crd_and_a_sample() -> None:
-    assert set(WATCHES) == set(VERSIONS) == set(SAMPLES)
+    stored = {name for name, version in VERSIONS.items() if version["storage"]}
+    assert set(WATCHES) == stored == set(SAMPLES)
+
+
+def test_a_version_that_takes_a_conversion_is_served_by_whoever_says_who_converts() -> None:
+    assert [name for name, version in VERSIONS.items() if not version["served"]] == [
+        "sample.example.com/v1, Kind=Memcached"
+    ]
 
 
 def test_every_role_is_watched() -> None:

@@ -17,8 +17,11 @@ _PATH = re.compile(r"spec(\.[A-Za-z0-9_]+)+")
 
 
 def converted(version: Mapping[str, Any], name: str, conversion: Conversion) -> dict[str, Any]:
-    """The entry `name` of a CRD's versions, from that of the watch's version."""
-    found: dict[str, Any] = copy.deepcopy(dict(version)) | {"name": name, "storage": False}
+    """The entry `name` of a CRD's versions, from that of the watch's version.
+
+    It is served where the API server is told who converts: elsewhere it would show what is stored as it is.
+    """
+    found: dict[str, Any] = copy.deepcopy(dict(version)) | {"name": name, "served": False, "storage": False}
     spec = found["schema"]["openAPIV3Schema"]["properties"]["spec"]
     before = copy.deepcopy(spec)
     for path in conversion.back:

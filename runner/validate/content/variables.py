@@ -20,7 +20,9 @@ from runner.validate.findings import Finding
 from runner.validate.manifests.schemas import keeps_all
 
 META = "ansible_operator_meta"
-META_FIELDS = ("name", "namespace")
+ADMISSION = "ansible_operator_admission"
+FIELDS = {META: ("name", "namespace"), ADMISSION: ("operation", "user", "old_object", "dry_run")}
+"""Of the operator's own variables; the second is there in the tasks of `admission`."""
 _MAGIC = frozenset(
     {
         *("environment", "group_names", "groups", "hostvars", "inventory_dir", "inventory_file", "item", "omit"),
@@ -195,11 +197,12 @@ def pruned(texts: Iterable[Text], defined: Defined, resources: list[Resource]) -
         for path, line in item.jinja.paths:
             names = [str(part) for part in path]
             place = (item.file, item.at(line), item.field)
-            if path[0] == META and names[1] not in META_FIELDS:
-                has = " and ".join(META_FIELDS)
-                yield Finding(
-                    "meta-field-unknown", *place, f"{META} has {has} alone, no {names[1]}{_labels(names[1])}"
-                )
+            if path[0] in FIELDS and names[1] not in FIELDS[names[0]]:
+                *most, last = FIELDS[names[0]]
+                has = f"{', '.join(most)} and {last}"
+                hint = _labels(names[1]) or meant(names[1], set(FIELDS[names[0]]))
+                message = f"{names[0]} has {has} alone, no {names[1]}{hint}"
+                yield Finding("meta-field-unknown", *place, message)
             elif path[0] not in defined.names and resources and all(_lacks(path, one) for one in resources):
                 missing = ".".join(names)
                 message = f"the CRD of {_kinds(resources)} has no field for {missing}, which is never there"

@@ -12,6 +12,11 @@ from runner.validate.findings import Finding
 from runner.validate.manifests.schemas import ITEM, Schema, keeps, refuses_empty
 
 CONDITION = ("conditions", ITEM)
+_CONVERTED = "{} is converted and not served: set it to true"
+_UNCONVERTED = (
+    "{} is served and not converted: set it to false; `generate manifests` has it served where the API server is"
+    " told who converts"
+)
 WRITTEN = ("status", "reason", "message", "lastTransitionTime", "ansibleResult")
 """What the operator writes into a condition beside its type."""
 
@@ -61,6 +66,7 @@ def _check_crd(watched: Watched, crd: Document) -> Iterator[Finding]:
     versions = {
         text(child(node, "name")): (i, node) for i, node in enumerate(members(crd.get("spec", "versions")))
     }
+    is_converted = crd.text("spec", "conversion", "strategy") == "Webhook"
     for name in (watched.watch.gvk.version, *watched.watch.conversions):
         own = name == watched.watch.gvk.version
         if name not in versions:
@@ -71,9 +77,13 @@ def _check_crd(watched: Watched, crd: Document) -> Iterator[Finding]:
             continue
         index, version = versions[name]
         field = f"spec.versions[{index}]"
-        if child(version, "served").value is not True:
-            message = f"{name} is {'watched' if own else 'converted'} and not served: set it to true"
-            yield Finding("crd-not-served", crd.file, child(version, "served").line, f"{field}.served", message)
+        served = child(version, "served")
+        if own and served.value is not True:
+            message = f"{name} is watched and not served: set it to true"
+            yield Finding("crd-not-served", crd.file, served.line, f"{field}.served", message)
+        elif not own and (served.value is True) != is_converted:
+            message = _CONVERTED.format(name) if is_converted else _UNCONVERTED.format(name)
+            yield Finding("crd-served-unconverted", crd.file, served.line, f"{field}.served", message)
         if watched.watch.manage_status:
             yield from _check_status(watched.watch, crd, version, field)
 

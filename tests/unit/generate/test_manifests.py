@@ -14,9 +14,9 @@ from runner.generate.kustomize import built
 
 ROOT = Path(__file__).parents[3]
 ADMISSION = """\
-  admission: {validate: {tasks: main}}
+  admission: {{validate: {{tasks: main}}}}
   versions:
-    v1beta1: {to: {size: spec.size}, from: {size: spec.size}}
+    {version}: {{to: {{size: spec.size}}, from: {{size: spec.size}}}}
 """
 
 
@@ -36,11 +36,11 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def reviewed(project: Path) -> None:
+def reviewed(project: Path, version: str = "v1beta1") -> None:
     """Have the first watch, that of Memcached, ask for webhooks."""
     file = project / "watches.yaml"
     first, role, rest = file.read_text().partition("  role: memcached\n")
-    file.write_text(first + role + ADMISSION + rest)
+    file.write_text(first + role + ADMISSION.format(version=version) + rest)
 
 
 def generate(project: Path, *flags: str) -> int:
@@ -111,13 +111,33 @@ def test_the_crd_asks_the_same_service_for_conversions(project: Path) -> None:
     assert client["service"]["name"] == "sample-operator-webhook-service"
 
 
+def test_a_version_that_takes_a_conversion_is_served_where_there_is_one(project: Path) -> None:
+    def served() -> list[bool]:
+        crd = whole(project)["CustomResourceDefinition", "memcacheds.sample.example.com"]
+        return [version["served"] for version in crd["spec"]["versions"]]
+
+    assert served() == [True, False]
+    reviewed(project, "v1")
+    generate(project)
+    assert served() == [True, True]
+
+
+def test_the_operator_may_change_its_own_webhook_configurations_alone(project: Path) -> None:
+    reviewed(project)
+    generate(project)
+    made = whole(project)
+    changed = made["ClusterRole", "sample-operator-webhook-authority-role"]["rules"][1]
+    (name,) = changed["resourceNames"]
+    assert (changed["verbs"], ("ValidatingWebhookConfiguration", name) in made) == (["patch"], True)
+
+
 def test_the_certificate_may_be_kept_and_its_authority_be_told(project: Path) -> None:
     reviewed(project)
     generate(project)
     made = whole(project)
     assert made["Role", "sample-operator-webhook-certificate-role"]["rules"][0]["resources"] == ["secrets"]
     rules = made["ClusterRole", "sample-operator-webhook-authority-role"]["rules"]
-    assert rules[1]["resourceNames"] == ["memcacheds.sample.example.com"]
+    assert rules[2]["resourceNames"] == ["memcacheds.sample.example.com"]
 
 
 def test_a_bundle_has_the_webhooks_and_no_rights_for_certificates(project: Path) -> None:
@@ -130,6 +150,8 @@ def test_a_bundle_has_the_webhooks_and_no_rights_for_certificates(project: Path)
         "ValidatingAdmissionWebhook",
         "ConversionWebhook",
     ]
+    # OLM knows no conditions: with Fail, what is being deleted would wait for the operator.
+    assert spec["webhookdefinitions"][0]["failurePolicy"] == "Ignore"
     rules = spec["install"]["spec"]["clusterPermissions"][0]["rules"]
     assert not any("validatingwebhookconfigurations" in rule["resources"] for rule in rules)
     assert main(["validate", str(project / "bundle")]) == 0

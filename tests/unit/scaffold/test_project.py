@@ -73,6 +73,15 @@ def test_existing_files_are_named_and_nothing_is_written(
     assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
 
 
+def test_a_project_is_not_made_twice(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert main(["init", str(project)]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith(
+        "is a project already, as its PROJECT says: add a kind with `ansible-operator create api`"
+    )
+
+
 def test_a_directory_whose_name_cannot_be_the_projects_asks_for_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -101,6 +101,31 @@ def test_a_crd_that_fits_its_watch_is_no_finding(sound: Sound, old: str, new: st
     assert sound.validate() == []
 
 
+NONE, WEBHOOK = "", "  conversion: {strategy: Webhook}\n"
+
+
+@pytest.mark.parametrize(
+    ("conversion", "served", "said"),
+    [
+        (NONE, False, ""),
+        (NONE, True, "v2 is served and not converted: set it to false"),
+        (WEBHOOK, True, ""),
+        (WEBHOOK, False, "v2 is converted and not served: set it to true"),
+    ],
+)
+def test_a_version_of_versions_is_served_where_it_is_converted(
+    sound: Sound, conversion: str, served: bool, said: str
+) -> None:
+    head, _, version = CRD.partition("    - name: v1\n")
+    other = version.replace("storage: true", "storage: false").replace("served: true", f"served: {served}")
+    text = f"{head}    - name: v1\n{version}    - name: v2\n{other}"
+    sound.write({FILE: text.replace("  scope:", f"{conversion}  scope:")})
+    sound.replace("watches.yaml", "role: thing", "role: thing\n  versions: {v2: {}}")
+    found = sound.validate()
+    assert len(found) == bool(said)
+    assert all(f"spec.versions[1].served: {said}" in finding for finding in found)
+
+
 def test_without_a_managed_status_the_subresource_is_not_missed(sound: Sound) -> None:
     sound.replace(FILE, "{status: {}}", "{}")
     sound.replace("watches.yaml", "role: thing", "role: thing\n  manageStatus: false")

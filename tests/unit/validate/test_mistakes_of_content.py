@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.validate.conftest import CRD, Sound
+from tests.unit.validate.conftest import CRD, WATCHES, Sound
 from tests.unit.validate.mistakes import Mistake, check
 
 TASKS = "roles/thing/tasks/main.yml"
@@ -38,6 +38,14 @@ def task(name: str, text: str, rule: str, line: int, says: str) -> Mistake:
 
 def of_files(name: str, files: dict[str, str], rule: str, place: str, says: str) -> Mistake:
     return Mistake(name, rule, place, says, write=files)
+
+
+ADMIT = "roles/thing/tasks/admit.yml"
+
+
+def reviewed(text: str) -> dict[str, str]:
+    """The files of a project whose watch has these tasks asked before a Thing is stored."""
+    return {"watches.yaml": f"{WATCHES}  admission: {{validate: {{tasks: admit}}}}\n", ADMIT: text}
 
 
 MISTAKES = [
@@ -335,6 +343,36 @@ MISTAKES = [
         "meta-field-unknown",
         2,
         "[0].ansible.builtin.debug.msg: ansible_operator_meta has name and namespace alone, no labels",
+    ),
+    of_files(
+        "a field of ansible_operator_admission that there is not",
+        reviewed('- ansible.builtin.assert: {that: ansible_operator_admission.username == "x"}\n'),
+        "meta-field-unknown",
+        f"{ADMIT}:1",
+        "[0].ansible.builtin.assert.that: ansible_operator_admission has operation, user, old_object and"
+        " dry_run alone, no username",
+    ),
+    of_files(
+        "a module that is misspelt in a task of admission",
+        reviewed("- ansible.builtin.asert: {that: size < 3}\n"),
+        "module-unknown",
+        f"{ADMIT}:1",
+        "[0].ansible.builtin.asert: ansible.builtin.asert is no module; did you mean ansible.builtin.assert?",
+    ),
+    of_files(
+        "a variable that a task of admission has as little as a run",
+        reviewed("- ansible.builtin.assert: {that: sizes < 3}\n"),
+        "variable-undefined",
+        f"{ADMIT}:1",
+        "[0].ansible.builtin.assert.that: nothing defines sizes: no default, no task, and no field of Thing",
+    ),
+    of_files(
+        "a task of admission that would change the cluster",
+        reviewed("- kubernetes.core.k8s: {state: absent, api_version: v1, kind: Event, name: x}\n"),
+        "admission-writes",
+        f"{ADMIT}:1",
+        "[0]: the tasks of admission may read the cluster, and change nothing: the API proxy refuses to"
+        " delete Event",
     ),
     task(
         "a password that is printed",
