@@ -92,7 +92,7 @@ async def operate(
         parts = await _Parts.build(stack, settings, watches, before)
         leadership = parts.leadership
         parts.introduce()
-        await parts.listen(stack)
+        await parts.listen(stack, stopping)
         await either(stopping.wait(), leadership.won())
         if not stopping.is_set():
             parts.work(stack)
@@ -179,7 +179,7 @@ class _Parts:
             except RunError as error:
                 log.warning("Runs are started cold", why=str(error))
 
-    async def listen(self, stack: AsyncExitStack) -> None:
+    async def listen(self, stack: AsyncExitStack, stopping: asyncio.Event) -> None:
         """A busy port is found before anything runs; probes and metrics answer also while another leads."""
         self._metrics.build(f"v{VERSION}", commit())
         tls = (
@@ -193,11 +193,11 @@ class _Parts:
                 tls=tls.context if tls else None,
                 guard=Reviews(self._client).guard if self._settings.metrics_require_rbac else None,
             ),
-            "user_metrics": usermetrics.listener(self._settings.user_metrics_bind_address, self._metrics.registry),
+            "user_metrics": usermetrics.of(self._settings, self._metrics.registry),
             "proxy": self.proxy,
         }
         watches, own = self._watches.values(), (self._client, self.executor, self.proxy, self._metrics)
-        parts |= admission.parts(self._settings, watches, *own)
+        parts |= admission.parts(self._settings, watches, *own, stopping)
         for part in parts.values():
             stack.push_async_callback(part.stop)
             await part.start()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-pytest_plugins = ["tests.fixtures.cluster", "tests.fixtures.operators", "tests.fixtures.containers"]
+pytest_plugins = [f"tests.fixtures.{name}" for name in ("cluster", "operators", "containers", "terminal")]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

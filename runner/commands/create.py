@@ -18,7 +18,7 @@ Next, see it run, and in another terminal create one:
   kubectl --kubeconfig $(ansible-operator dev kubeconfig) apply -f config/samples/{stem}.yaml
 """
 _NEXT_OF_WEBHOOK = """
-Next, see it refuse what does not fit; in a cluster, `make deploy` has the API server ask:
+Next, see it refuse what does not fit:
   ansible-operator dev run
 """
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,10 +24,10 @@ from runner.kube.apply import Applier
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery
 from runner.logs import configure_logs, everything_logged
+from runner.serve.admission import remains
 
 SAMPLES = ("config/samples", "crds/samples", "deploy/samples", "samples", "examples")
 """Where samples are looked for, to say how they are applied."""
-_LOCAL = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,22 +70,12 @@ def on_plane(settings: Settings, kubeconfig: Path) -> Settings:
         proxy_port=0,
         metrics_bind_address="0",
         health_probe_bind_address="0",
-        user_metrics_bind_address=_user_metrics(settings.user_metrics_bind_address),
+        user_metrics_optional=True,
         leader_elect=False,
         webhooks="dev" if settings.webhooks == "auto" else settings.webhooks,
         webhook_port=0,
         log_encoder="console",
     )
-
-
-def _user_metrics(address: str) -> str:
-    """Where modules send metrics to, unless another operator listens there."""
-    with socket.socket() as probe:
-        try:
-            probe.bind((_LOCAL, int(address.rpartition(":")[2])))
-        except OSError:
-            return "0"
-    return address
 
 
 def _which(parsed: argparse.Namespace) -> str:
@@ -134,6 +123,7 @@ async def _reload(
     mistakes.harmless(str(settings.watches_file), work.notes)
     client = await Client.connect(settings.cluster)
     try:
+        await remains.clear(client)
         applier, told = Applier(client, Discovery(client)), partial(mistakes, by="manifests")
         manifests = Manifests(Path.cwd(), applier, told, settings.environment, samples=work.samples)
         return await run_reloading(settings, work.watches, board, manifests, mistakes, restore)

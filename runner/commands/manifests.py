@@ -101,7 +101,7 @@ class Manifests:
         problems = [*unmade, *(Problem(one.file, one.line, one.field, one.message) for one in findings)]
         changed, new = set[GroupKind](), set[GroupKind]()
         for crd in documents.of_kind(found, "CustomResourceDefinition"):
-            if (was_absent := await self._once(crd, self._applier.define, problems)) is not None:
+            if (was_absent := await self._once(crd, self._define, problems)) is not None:
                 (new if was_absent else changed).add(
                     (crd.text("spec", "group"), crd.text("spec", "names", "kind"))
                 )
@@ -109,6 +109,9 @@ class Manifests:
             await self._once(sample, self._applier.apply, problems)
         self._tell(problems)
         return Applied(frozenset(changed), frozenset(new))
+
+    async def _define(self, crd: Json) -> bool:
+        return await self._applier.define(without_service(crd))
 
     def _make(self) -> Sequence[Problem]:
         """Write the CRDs that are made of roles, where the project has them; what they cannot be made of."""
@@ -175,6 +178,16 @@ def samples(project: Path, found: Iterable[Document], kinds: Collection[GroupKin
     for document in (*found, *beside):
         if (document.text("apiVersion").rpartition("/")[0], document.text("kind")) in kinds:
             yield document
+
+
+def without_service(crd: Json) -> Json:
+    """Without a conversion by a Service, which has no pods here: `versions` has the operator itself convert."""
+    found: object = crd
+    for name in ("spec", "conversion", "webhook", "clientConfig"):
+        found = found.get(name) if isinstance(found, dict) else None
+    if not isinstance(found, dict) or "service" not in found:
+        return crd
+    return {**crd, "spec": {name: value for name, value in crd["spec"].items() if name != "conversion"}}
 
 
 def refusal(document: Document, error: KubeError) -> Problem:

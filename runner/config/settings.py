@@ -88,6 +88,7 @@ class Settings:
     metrics_require_rbac: bool = False
     health_probe_bind_address: str = ":6789"
     user_metrics_bind_address: str = "127.0.0.1:5050"
+    user_metrics_optional: bool = False
     leader_elect: bool = False
     leader_election_id: str = ""
     leader_election_namespace: str = ""

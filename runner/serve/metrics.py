@@ -42,14 +42,21 @@ Guard = Callable[[web.Request], Awaitable[web.Response | None]]
 class Listener:
     """An HTTP server on one address. "0" and "" mean: do not listen; `port` is then 0.
 
-    `flag` is where a person changes the address.
+    `flag` is where a person changes the address; one that is `optional` is done without where it is in use.
     """
 
     def __init__(
-        self, address: str, application: web.Application, flag: str, tls: ssl.SSLContext | None = None
+        self,
+        address: str,
+        application: web.Application,
+        flag: str,
+        tls: ssl.SSLContext | None = None,
+        *,
+        optional: bool = False,
     ) -> None:
         self.port = 0
         self._flag = flag
+        self._optional = optional
         self._address = parse_address(address)
         self._tls = tls
         self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0)
@@ -61,6 +68,9 @@ class Listener:
         try:
             sockets = everywhere(*self._address)
         except ListenError as error:
+            if self._optional:
+                log.info("Not listening", said=f"Doing without {self._flag.removeprefix('--')}: {error}")
+                return
             raise ListenError(f"{error} with {self._flag}") from error
         self.port = sockets[0].getsockname()[1]
         await self._runner.setup()

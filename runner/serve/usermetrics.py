@@ -16,6 +16,7 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry, Gauge, Histogram, Summary
 from prometheus_client.metrics_core import Metric
 
+from runner.config.settings import Settings
 from runner.errors import MetricError
 from runner.families import GO_BUCKETS
 from runner.serve.metrics import Listener
@@ -40,8 +41,16 @@ _FIELDS: Mapping[str, Mapping[str, type]] = {
 }
 
 
-def listener(address: str, registry: CollectorRegistry) -> Listener:
-    """`POST /metrics`, into `registry`. Raises SettingsError for an address that is none."""
+def of(settings: Settings, registry: CollectorRegistry) -> Listener:
+    """The operator's. Raises SettingsError for an address that is none."""
+    return listener(settings.user_metrics_bind_address, registry, optional=settings.user_metrics_optional)
+
+
+def listener(address: str, registry: CollectorRegistry, *, optional: bool = False) -> Listener:
+    """`POST /metrics`, into `registry`. Raises SettingsError for an address that is none.
+
+    `optional`: where another process listens there, nothing does here.
+    """
     known = UserMetrics(registry)
 
     async def record(request: web.Request) -> web.Response:
@@ -53,7 +62,7 @@ def listener(address: str, registry: CollectorRegistry) -> Listener:
 
     application = web.Application()
     application.router.add_post("/metrics", record)
-    return Listener(address, application, "--user-metrics-bind-address")
+    return Listener(address, application, "--user-metrics-bind-address", optional=optional)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
+from structlog.testing import capture_logs
 
 from runner.errors import ListenError, MetricError
 from runner.metrics import Metrics
@@ -242,6 +243,15 @@ async def test_a_port_in_use_is_named_with_the_flag_that_changes_it(operator: Op
     address = operator.url.removeprefix("http://")
     with pytest.raises(ListenError, match=f"{address}: .*--user-metrics-bind-address"):
         await listener(address, Metrics().registry).start()
+
+
+async def test_a_port_in_use_is_done_without_where_that_may_be(operator: Operator) -> None:
+    other = listener(operator.url.removeprefix("http://"), Metrics().registry, optional=True)
+    with capture_logs() as logs:
+        await other.start()
+    await other.stop()
+    assert other.port == 0
+    assert "Doing without user-metrics-bind-address" in logs[0]["said"]
 
 
 async def test_metrics_beyond_the_most_are_refused_and_known_ones_go_on(operator: Operator) -> None:

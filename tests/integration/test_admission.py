@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from runner.dev.controlplane import ControlPlane
 from runner.serve.admission.registration import NAME as DEV
 from runner.serve.certificates import LOCAL, Pair, issued
 from tests.fixtures import manifests as programs
-from tests.fixtures.operators import GROUP, Operate, Project, Things, definition
+from tests.fixtures.operators import GROUP, Operate, Project, Things, definition, refusal
 
 pytestmark = pytest.mark.cluster
 
@@ -125,20 +124,6 @@ def written(project: Project, role: str, **files: str) -> None:
         path = project.path / "roles" / role / name.replace("__", "/")
         path.with_suffix(".yml").parent.mkdir(parents=True, exist_ok=True)
         path.with_suffix(".yml").write_text(dedent(text))
-
-
-def refusal(things: Things, name: str, spec: dict[str, Any], kind: str = "Thing") -> str:
-    """What the API server says to the creation of this; it heeds a webhook a little after it was told of it."""
-
-    def refused() -> str:
-        try:
-            things.create(name, spec, kind)
-        except ApiException as error:
-            return str(json.loads(error.body)["message"])
-        things.delete(name, kind)
-        return ""
-
-    return str(wait_for("the webhook to be heeded", refused, seconds=20))
 
 
 def test_a_spec_that_does_not_fit_the_argument_specs_is_refused_with_its_path(
@@ -387,4 +372,5 @@ def test_for_development_the_operator_registers_itself_and_withdraws(
     operator.stop()
 
     things.create("a", {"size": "many"})
-    assert observer.get("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", DEV) is None
+    name = f"{DEV}.things.v1.test.example.com"
+    assert observer.get("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", name) is None

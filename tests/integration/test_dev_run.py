@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import yaml
 from bench.observer import Observer, wait_for
 from runner.dev.controlplane import ControlPlane
 from tests.fixtures.operators import GROUP, Project, Things, definition
-from tests.fixtures.terminal import Terminal
+from tests.fixtures.terminal import DevRun
 
 pytestmark = pytest.mark.cluster
 
@@ -27,31 +27,6 @@ SLOW = "- {name: Take its time, ansible.builtin.command: sleep 300}\n"
 STATUS = {"said": "facts.said"}
 WITHIN = 5.0
 """Seconds from a save to its run, on a machine where much else goes on; by itself it takes less than one."""
-
-Start = Callable[..., Terminal]
-
-
-@pytest.fixture
-def start(control_plane: ControlPlane, project: Project, namespace: str, tmp_path: Path) -> Iterator[Start]:
-    """Starts `dev run` on a terminal, for the test's namespace; it is ended after the test."""
-    started: list[Terminal] = []
-
-    def begin(*flags: str) -> Terminal:
-        terminal = Terminal(
-            project.path,
-            control_plane.kubeconfig,
-            tmp_path,
-            *flags,
-            words=("dev", "run", "--dir", str(control_plane.layout.directory)),
-            WATCH_NAMESPACE=namespace,
-            ANSIBLE_GATHERING="explicit",
-        )
-        started.append(terminal)
-        return terminal
-
-    yield begin
-    for terminal in started:
-        terminal.__exit__(None, None, None)
 
 
 def says(things: Things, name: str, word: str, kind: str = "Thing") -> None:
@@ -66,11 +41,11 @@ def thing(project: Project, word: str = "first") -> Path:
 
 
 def test_saved_role_is_run_soon_and_a_broken_one_shows_its_line_and_is_not(
-    start: Start, project: Project, things: Things
+    dev_run: DevRun, project: Project, things: Things
 ) -> None:
     role = thing(project)
     things.create("a")
-    terminal = start()
+    terminal = dev_run()
     terminal.shows("1 ok, 0 changed")
 
     saved = time.monotonic()
@@ -90,11 +65,11 @@ def test_saved_role_is_run_soon_and_a_broken_one_shows_its_line_and_is_not(
 
 
 def test_failure_and_running_task_are_shown_with_their_lines(
-    start: Start, project: Project, things: Things
+    dev_run: DevRun, project: Project, things: Things
 ) -> None:
     role = thing(project)
     things.create("a")
-    terminal = start()
+    terminal = dev_run()
     terminal.shows("1 ok, 0 changed")
 
     role.write_text("- {name: Greet, ansible.builtin.debug: {msg: '{{ nobody }}'}}\n")
@@ -120,11 +95,11 @@ def gizmo(kinds: Observer) -> Iterator[dict[str, Any]]:
 
 
 def test_kind_that_is_added_with_its_crd_is_served_and_the_others_rest(
-    start: Start, project: Project, things: Things, gizmo: dict[str, Any]
+    dev_run: DevRun, project: Project, things: Things, gizmo: dict[str, Any]
 ) -> None:
     thing(project)
     things.create("a")
-    terminal = start()
+    terminal = dev_run()
     terminal.shows("1 ok, 0 changed")
     before = things.get("a")["metadata"]["resourceVersion"]
 
@@ -156,7 +131,7 @@ SPECS = "argument_specs: {{main: {{short_description: A gizmo, options: {{{optio
 
 
 def test_crd_that_is_made_of_a_role_follows_what_the_role_says(
-    start: Start, project: Project, things: Things, gizmo: dict[str, Any]
+    dev_run: DevRun, project: Project, things: Things, gizmo: dict[str, Any]
 ) -> None:
     project.role("gizmo", FACT.format(word="'size {{ size }}'"))
     project.watch("gizmo", kind="Gizmo", status=STATUS)
@@ -164,7 +139,7 @@ def test_crd_that_is_made_of_a_role_follows_what_the_role_says(
     specs = project / "roles/gizmo/meta/argument_specs.yml"
     specs.write_text(SPECS.format(options="size: {type: int, default: 1}"))
     subprocess.run([sys.executable, "-m", "runner", "generate", "crds"], cwd=project.path, check=True)
-    terminal = start()
+    terminal = dev_run()
     wait_for("the kind to be served", lambda: things.observer.serves(GROUP, "Gizmo"), seconds=60)
     things.create("g", {}, kind="Gizmo")
     says(things, "g", "size 1", "Gizmo")
@@ -180,11 +155,11 @@ def test_crd_that_is_made_of_a_role_follows_what_the_role_says(
 
 
 def test_ctrl_c_gives_the_terminal_back_whatever_its_size_was_and_leaves_the_control_plane_alone(
-    start: Start, project: Project, things: Things, control_plane: ControlPlane
+    dev_run: DevRun, project: Project, things: Things, control_plane: ControlPlane
 ) -> None:
     thing(project)
     things.create("a" * 200)
-    terminal = start()
+    terminal = dev_run()
     terminal.shows("1 ok, 0 changed")
     terminal.resize(10, 30)
     wait_for("a narrower table", lambda: max(map(len, terminal.screen())) <= 30, seconds=30)

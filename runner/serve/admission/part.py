@@ -12,7 +12,6 @@ import structlog
 from runner.config.flags import available_processors
 from runner.config.settings import Settings
 from runner.config.watches import Watch
-from runner.config.webhooks import Endpoint
 from runner.errors import RunError
 from runner.execute.executor import Executor
 from runner.execute.rundir import private_root
@@ -53,12 +52,13 @@ def parts(
     executor: Executor,
     proxy: Proxy,
     metrics: Metrics,
+    stopping: asyncio.Event,
 ) -> dict[str, Admission]:
-    """By its name in the log; nothing where it is not wanted."""
+    """By its name in the log; nothing where it is not wanted. `stopping` is set when the process is to end."""
     watches = list(watches)
     if not wanted(settings, watches):
         return {}
-    return {"webhooks": Admission(settings, watches, client, executor, proxy, metrics)}
+    return {"webhooks": Admission(settings, watches, client, executor, proxy, metrics, stopping)}
 
 
 class Admission:
@@ -72,6 +72,7 @@ class Admission:
         executor: Executor,
         proxy: Proxy,
         metrics: Metrics,
+        stopping: asyncio.Event,
     ) -> None:
         self._watches = [watch for watch in watches if watch.has_webhooks]
         place = private_root(settings.runner_dir) / FILES
@@ -87,7 +88,7 @@ class Admission:
             self._secret = SecretCertificate(client, self._watches, self.certificate, name)
         self._registration: Registration | None = None
         if settings.webhooks == "dev":
-            self._registration = Registration(client, self._watches, settings.namespaces)
+            self._registration = Registration(client, self._watches, settings.namespaces, stopping)
         self._server: Listener = webhooks(
             self._watches,
             Reviewer(self._specs, tasks, ObjectsApi(client, Discovery(client)).get),
@@ -108,8 +109,9 @@ class Admission:
         if self._secret is not None:
             self._tasks.append(asyncio.create_task(self._secret.run(), name="webhook-certificate"))
         if self._registration is not None:
-            here = Endpoint(url=f"https://127.0.0.1:{self.port}", authority=self.certificate.authority)
-            self._tasks.append(asyncio.create_task(self._registration.run(here), name="webhook-registration"))
+            registering = self._registration.run(self.port, self.certificate.authority)
+            self._tasks.append(asyncio.create_task(registering, name="webhook-registration"))
+            await self._registration.tried()  # before the first list, which may have to be converted
 
     async def stop(self) -> None:
         for task in self._tasks:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.commands.manifests import first_of, line_of, refusal, samples
+from runner.commands.manifests import first_of, line_of, refusal, samples, without_service
 from runner.config.yamlfile import read_yaml
 from runner.errors import ApiError, KubeError
 from runner.validate.documents import Document
@@ -60,6 +60,20 @@ def test_refusal_without_a_field_is_at_the_object() -> None:
 def test_of_many_causes_the_first_is_told() -> None:
     many = 'CRD "a" is invalid: [spec.scope: Invalid value: "x": one, two, spec.names.kind: Required value]'
     assert first_of(many) == 'CRD "a" is invalid: spec.scope: Invalid value: "x": one, two (and 1 more)'
+
+
+def converted_at(**client_config: object) -> dict[str, object]:
+    webhook = {"conversionReviewVersions": ["v1"], "clientConfig": client_config}
+    return {"spec": {"group": "example.com", "conversion": {"strategy": "Webhook", "webhook": webhook}}}
+
+
+def test_conversion_by_a_service_is_left_out_for_it_has_no_pods_here() -> None:
+    assert without_service(converted_at(service={"name": "webhooks"})) == {"spec": {"group": "example.com"}}
+
+
+@pytest.mark.parametrize("crd", [converted_at(url="https://example.com/convert"), {"spec": None}, {}])
+def test_all_else_of_a_crd_is_applied_as_it_is(crd: dict[str, object]) -> None:
+    assert without_service(crd) == crd
 
 
 def test_samples_are_the_custom_resources_of_watched_kinds(tmp_path: Path) -> None:
