@@ -14,6 +14,7 @@ RESOURCES ?= 200
 IDLE ?= 5000
 ROUNDS ?= 15
 SCENARIO ?= default
+ANSIBLE_CORE ?= 2.18
 VERSION ?= 0.1.0
 IMAGE ?= ansible-operator-runner-sample:$(VERSION)
 
@@ -77,6 +78,43 @@ bundle: $(READY)  ## What OLM installs the sample operator from, checked; VERSIO
 .PHONY: molecule
 molecule: $(READY)  ## The sample operator's scenario; SCENARIO=default|kind|cluster
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/molecule test --scenario-name $(SCENARIO)
+
+# The time of the commit, so that the same commit gives the same files.
+EPOCH = $(shell git log -1 --format=%ct)
+
+.PHONY: wheel
+wheel: $(READY)  ## The wheel, in dist
+	rm -rf build/lib build/bdist.* dist/*.whl
+	SOURCE_DATE_EPOCH=$(EPOCH) $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-index \
+		--no-build-isolation --wheel-dir dist .
+
+.PHONY: sbom
+sbom: wheel  ## What the wheel is installed with in the image (CycloneDX), in dist; ANSIBLE_CORE=2.18
+	$(PYTHON) -m venv --clear --without-pip build/sbom
+	$(BIN)/python -m pip --python build/sbom install --quiet --disable-pip-version-check --require-hashes --no-deps \
+		-r requirements/run.txt -r requirements/ansible-$(ANSIBLE_CORE).txt
+	$(BIN)/python -m pip --python build/sbom install --quiet --disable-pip-version-check --no-deps --no-index dist/*.whl
+	version=$$($(BIN)/python -c 'from runner.version import VERSION; print(VERSION)'); \
+		sed "s/^dynamic = .*/version = \"$$version\"/" pyproject.toml >build/sbom/pyproject.toml
+	SOURCE_DATE_EPOCH=$(EPOCH) $(BIN)/cyclonedx-py environment --output-reproducible --pyproject build/sbom/pyproject.toml \
+		--output-file dist/sbom.cdx.json build/sbom
+
+.PHONY: push-image
+push-image:  ## Push the base image that `make image` has built with docker; TO=name:tag
+	docker tag ansible-operator-runner $(TO)
+	docker push $(TO)
+
+.PHONY: push-index
+push-index:  ## Join the images TO-amd64 and TO-arm64, which are pushed, to one for both; TO=name:tag
+	docker buildx imagetools create --tag $(TO) $(TO)-amd64 $(TO)-arm64
+
+.PHONY: push-wheel
+push-wheel: $(READY)  ## Upload the wheel to the package index of UV_PUBLISH_URL, with UV_PUBLISH_TOKEN
+	$(BIN)/uv publish dist/*.whl
+
+.PHONY: push-release
+push-release:  ## Make the release TAG of the repository, with wheel and SBOM
+	gh release create $(TAG) --verify-tag --notes-from-tag dist/*.whl dist/sbom.cdx.json
 
 .PHONY: demo
 demo: $(READY)  ## Watch the sample operator live on a real Kubernetes API; KEEP=1 leaves it up, RECORD=1 is for the README

@@ -10,7 +10,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NoReturn, Protocol
+from typing import Any, NoReturn, Protocol
 
 import structlog
 
@@ -80,6 +80,12 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}\nRun '{self.prog} --help' for usage.")
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401  (as it has them)
+        """As ever; `parser` of what was parsed is the innermost, such as that of `dev run`."""
+        parsed, more = super().parse_known_args(args, namespace)
+        parsed.parser = getattr(parsed, "parser", self)
+        return parsed, more
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The `ansible-operator` command; returns its exit code."""
@@ -108,7 +114,7 @@ def _parse_and_call(words: list[str], *, own_process: bool) -> int:
     if words and not words[0].startswith("-") and words[0] not in commands.choices:
         return _unknown_command(words[0])
     parsed, more = parser.parse_known_args(words)
-    chosen = commands.choices.get(parsed.command, parser)
+    chosen: argparse.ArgumentParser = parsed.parser
     _refuse(more, chosen, parsed.command)
     match parsed.command:
         case "version":
@@ -160,7 +166,9 @@ def _complain(error: OperatorError, *, as_json: bool) -> None:
 
 
 def _unknown_command(word: str) -> int:
-    sys.stderr.write(f'Error: unknown command "{word}" for "{PROGRAM}"\nRun \'{PROGRAM} --help\' for usage.\n')
+    near = "".join(f", did you mean {name}?" for name in difflib.get_close_matches(word, COMMANDS, n=1))
+    sys.stderr.write(f'Error: unknown command "{word}" for "{PROGRAM}"{near}\n')
+    sys.stderr.write(f"Run '{PROGRAM} --help' for usage.\n")
     return 1
 
 

@@ -138,11 +138,11 @@ class _Parts:
             self._discovery,
             port=settings.proxy_port,
             inject=settings.inject_owner_ref,
-            watched=lambda gvk: gvk in watches,
+            watched=frozenset(watches).__contains__,
             on_dependent=self._follow,
             metrics=self._metrics,
-            leading=lambda: not fence.shut,
-            keeps_children=lambda gvk: gvk in watches and _wants_children(watches[gvk]),
+            leading=fence.is_open,
+            keeps_children=frozenset(gvk for gvk in watches if _wants_children(watches[gvk])).__contains__,
         )
         self._objects = ObjectsApi(client, self._discovery)
         self._related = RelatedObjects(watches, self._objects, self._queue)

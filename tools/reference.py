@@ -10,8 +10,8 @@ from runner.config.flags import RUN_FLAGS, Flag, boolean
 from runner.config.golang import parse_duration
 from runner.config.settings import VARIABLES
 from runner.config.watches import WATCH_FIELDS
+from runner.control.annotations import ARTIFACTS, PERIOD, VERBOSITY
 from runner.control.pause import MODE, PAUSED, PLACES, RECONCILE
-from runner.control.plan import ARTIFACTS, PERIOD, VERBOSITY
 
 ANNOTATIONS = {
     PERIOD: "period of this object, not below `--min-reconcile-period`; `0s`: never",

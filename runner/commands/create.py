@@ -18,8 +18,8 @@ Next, see it run, and in another terminal create one:
   kubectl --kubeconfig $(ansible-operator dev kubeconfig) apply -f config/samples/{stem}.yaml
 """
 _NEXT_OF_WEBHOOK = """
-Next, see it refuse what does not fit, on the control plane of `dev up` or the cluster of KUBECONFIG:
-  ansible-operator run --webhooks=dev
+Next, see it refuse what does not fit; in a cluster, `make deploy` has the API server ask:
+  ansible-operator dev run
 """
 
 

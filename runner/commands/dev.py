@@ -21,6 +21,7 @@ FLAGS = (
     "graceful-shutdown-timeout",
     "runner-dir",
     "executor",
+    "webhooks",
     "zap-log-level",
 )
 """Of `run`, those that mean something for an operator on one's own machine."""

@@ -73,6 +73,8 @@ def on_plane(settings: Settings, kubeconfig: Path) -> Settings:
         health_probe_bind_address="0",
         user_metrics_bind_address=_user_metrics(settings.user_metrics_bind_address),
         leader_elect=False,
+        webhooks="dev" if settings.webhooks == "auto" else settings.webhooks,
+        webhook_port=0,
         log_encoder="console",
     )
 

@@ -27,7 +27,8 @@ from runner.control.request import Reasons, Request, Trigger
 from runner.errors import KindAbsentError, KubeError, NotFoundError, SettingsError
 from runner.execute.console import Console
 from runner.execute.executor import Executor
-from runner.execute.run import Event, Outcome, Run
+from runner.execute.outcome import Outcome
+from runner.execute.run import Event, Run
 from runner.execute.rundir import private_root
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery, ObjectsApi, Resource

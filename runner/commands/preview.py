@@ -40,7 +40,7 @@ from runner.stopping import either, ended, stopped_by_signals
 
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _MERGE = "application/merge-patch+json"
-_DRY = {"dryRun": "All"}
+_DRY = {"dryRun": "All", "fieldValidation": "Strict"}  # unknown fields are refused, as by kubectl apply
 NOTHING, CHANGES = 0, 1
 """Exit codes; an error is 2."""
 
@@ -80,7 +80,9 @@ def _resources(file: str) -> list[Json]:
     """The objects in the file. Raises SettingsError where there is none."""
     try:
         text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise SettingsError(f"{file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
         raise SettingsError(f"{file} cannot be read: {error}") from None
     found = [node.plain() for node in read_all_yaml(text, file)]
     resources = [body for body in found if body is not None]

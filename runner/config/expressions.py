@@ -42,7 +42,8 @@ def syntax_error(expression: str) -> str:
     try:
         compiled(expression)
     except JMESPathError as error:
-        return _first_line(error)
+        line = _first_line(error)
+        return f"{line} {expression}" if line.endswith(":") else line  # the expression is on the next one
     return ""
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.config.admission import admission, conversions
-from runner.config.definition import definition
+from runner.config.crd import definition
 from runner.config.expressions import SOURCES, foreign_keys, syntax_error
 from runner.config.fields import Fields, Mistakes
 from runner.config.golang import substitute

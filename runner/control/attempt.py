@@ -23,11 +23,11 @@ from runner.control.status import Fields, Moment, mapped, without
 from runner.control.timers import Handle, Stopwatch
 from runner.errors import ApiError, NestedError, NotFoundError
 from runner.execute.failure import place_of
-from runner.execute.run import Ending, Event, Outcome, Run, Sink
+from runner.execute.outcome import Ending, Outcome
+from runner.execute.run import TASK_STARTS, Event, Run, Sink
 from runner.kube.discovery import ObjectsApi
 from runner.objects import Json, ObjectKey, uid_of
 
-_STARTS = frozenset({"playbook_on_task_start", "playbook_on_handler_task_start"})
 _FAILURES = frozenset({"runner_on_failed", "runner_on_unreachable"})
 log = structlog.get_logger(__name__)
 
@@ -79,7 +79,7 @@ class UnderWay:
     def note(self, run: Run, event: Event) -> None:
         """Take note of an event, and pass it on to `event`."""
         kind, data = event.get("event"), event.get("event_data") or {}
-        if kind in _STARTS:
+        if kind in TASK_STARTS:
             self.task = data
         elif kind in _FAILURES and not data.get("ignore_errors"):
             self.failed.append((str(data.get("task_action", "")), place_of(data)))

@@ -17,11 +17,10 @@ from runner.control.narrator import cause, duration, next_try, task_name
 from runner.control.pause import PAUSED, pause_of
 from runner.control.reasons import OF_OTHERS, told
 from runner.control.request import Reasons, Trigger
-from runner.execute.run import Event, Run
+from runner.execute.run import TASK_STARTS, Event, Run
 from runner.kube.listwatch import Change
 from runner.objects import GroupVersionKind, ObjectKey
 
-_STARTS = frozenset({"playbook_on_task_start", "playbook_on_handler_task_start"})
 _FAILURES = frozenset({"runner_on_failed", "runner_on_unreachable"})
 _SHORTLY = {
     Trigger.DELETING: "it is being deleted",
@@ -148,7 +147,7 @@ class Board:
     def __call__(self, run: Run, event: Event) -> None:
         """Take note of the task that has begun, or failed."""
         kind, data = event.get("event"), event.get("event_data") or {}
-        if kind in _STARTS:
+        if kind in TASK_STARTS:
             self._put(run.key, task=_without_place_elsewhere(task_name(event, self._root)))
         elif kind in _FAILURES and not data.get("ignore_errors"):
             self._failed[run.key] = task_name(event, self._root)

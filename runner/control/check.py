@@ -18,7 +18,8 @@ from runner.control.request import DRIFT_ONLY
 from runner.control.status import Condition, Moment, drifted
 from runner.differences import Difference, summary
 from runner.errors import KindAbsentError, KubeError, NotFoundError, RunError
-from runner.execute.run import Ending, Outcome, Run
+from runner.execute.outcome import Ending, Outcome
+from runner.execute.run import Run
 from runner.objects import Body, Json
 
 WOULD_CHANGE, IN_SYNC, CHECK_FAILED = "WouldChange", status.IN_SYNC, "CheckFailed"

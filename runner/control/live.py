@@ -24,7 +24,7 @@ from runner.control.pause import PAUSED, pause_of
 from runner.control.publish import Writer
 from runner.control.status import Fields
 from runner.errors import KubeError, NotFoundError, OperatorError
-from runner.execute.run import Ending, Outcome
+from runner.execute.outcome import Ending, Outcome
 from runner.kube.clock import REAL, Backoff, Clock
 from runner.kube.discovery import ObjectsApi
 from runner.kube.listwatch import Change

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from runner.execute.run import Ending, Outcome
+from runner.execute.outcome import Ending, Outcome
 
 LONGEST_MESSAGE = 32768
 """What metav1.Condition allows in a message, in characters."""

@@ -15,7 +15,8 @@ import structlog
 
 from runner.control.attempt import Attempt, Result, Verdict
 from runner.control.request import Trigger
-from runner.execute.run import Event, Run, Stats
+from runner.execute.outcome import Stats
+from runner.execute.run import Event, Run
 from runner.objects import ObjectKey
 
 HELD = 10.0

@@ -1,4 +1,4 @@
-"""What annotations ask for: to run now, to leave the object alone for a while, or to change nothing. Pure."""
+"""The annotations that say whether to run: to run now, to pause, or to change nothing. Pure."""
 
 from __future__ import annotations
 

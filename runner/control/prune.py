@@ -19,7 +19,7 @@ from runner.control.attempt import Attempt, UnderWay
 from runner.control.pause import PLACES
 from runner.control.publish import PRUNE_FAILED, Announcer, Writer
 from runner.errors import ConflictError, KindAbsentError, KubeError, LeadershipLostError, NotFoundError
-from runner.execute.run import Outcome
+from runner.execute.outcome import Outcome
 from runner.kube.discovery import ObjectsApi
 from runner.objects import (
     PREFIX,

@@ -35,7 +35,7 @@ from runner.errors import (
     StaleError,
 )
 from runner.execute.executor import Executor
-from runner.execute.run import Ending, Outcome
+from runner.execute.outcome import Ending, Outcome
 from runner.execute.variables import extra_vars
 from runner.kube.clock import REAL, Clock
 from runner.kube.discovery import ObjectsApi

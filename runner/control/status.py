@@ -13,7 +13,7 @@ from typing import Any, TypeGuard
 
 from runner.config.expressions import search
 from runner.errors import ExpressionError
-from runner.execute.run import Outcome, Stats
+from runner.execute.outcome import Outcome, Stats
 from runner.objects import LEVELS, Body, nested_deeper
 
 RUNNING = "Running"

@@ -18,7 +18,8 @@ from runner.control.queue import WorkQueue
 from runner.control.reasons import told_all
 from runner.control.request import Request
 from runner.control.timers import LONGEST, Stages
-from runner.execute.run import Event, Run, Sink, result_of
+from runner.execute.outcome import result_of
+from runner.execute.run import Event, Run, Sink
 from runner.kube.listwatch import Change
 from runner.metrics import Metrics
 from runner.objects import ObjectKey

@@ -19,8 +19,9 @@ from typing import Any
 
 import structlog
 
+from runner.execute.outcome import Outcome, result_of
 from runner.execute.output import EventDict
-from runner.execute.run import Outcome, Run, result_of
+from runner.execute.run import Run
 from runner.execute.rundir import private_directory, write_private
 
 LATEST = "latest"

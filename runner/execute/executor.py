@@ -29,8 +29,9 @@ from runner.execute.console import Console, console_for
 from runner.execute.fork.engine import ForkEngine
 from runner.execute.inputs import of_all_runs
 from runner.execute.memory import MemoryGuard, Place
+from runner.execute.outcome import Ending, Outcome, State, conclude
 from runner.execute.prepare import Preparation, Prepared
-from runner.execute.run import Ending, Outcome, Run, Sink, State, conclude
+from runner.execute.run import Run, Sink
 from runner.execute.rundir import RunDirectory, left_behind, locked, private_root
 from runner.execute.stream import Stream
 from runner.execute.template import with_lines
@@ -179,8 +180,7 @@ class Executor:
                         under_way = begun
                         place.process = under_way.child
                         self._children.add(under_way.child)
-                        engine, why_cold = under_way.engine, under_way.why_cold
-                        about = artifacts.started(prepared.artifacts, run, engine, why_cold)
+                        about = artifacts.started(prepared.artifacts, run, begun.engine, begun.why_cold)
                         left = run.deadline and max(0.0, run.deadline - (time.monotonic() - started))
                         ending, code = await _follow(under_way.child, stream, stop, place.ended, left)
             memory = place.ended.result() if ending is Ending.MEMORY else self._memory.killed()

@@ -25,7 +25,8 @@ import yaml
 from runner.errors import RunError
 from runner.execute import artifacts, inputs
 from runner.execute.console import Console
-from runner.execute.run import Ending, Run
+from runner.execute.outcome import Ending
+from runner.execute.run import Run
 from runner.execute.rundir import DISCOVERY, RunDirectory
 
 _STATUS = {Ending.CANCELLED: "canceled", Ending.DEADLINE: "timeout", Ending.MEMORY: "failed"}

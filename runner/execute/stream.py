@@ -27,8 +27,9 @@ import structlog
 
 from runner.execute.artifacts import EventFiles, StdoutFile
 from runner.execute.fork.inside.wire import HEAD
+from runner.execute.outcome import State, fold
 from runner.execute.output import EventDict, OutputReader
-from runner.execute.run import Event, Run, Sink, State, fold
+from runner.execute.run import Event, Run, Sink
 
 _CHUNK = 32 * 1024
 _EVENTS = 32

@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from runner.execute.failure import failed, name_of, place_of
-from runner.execute.run import Event
+from runner.execute.run import TASK_STARTS, Event
 
 FAILED, RESCUED, IGNORED, UNENDED = "failed", "rescued", "ignored", "unfinished"
-_STARTS = frozenset({"playbook_on_task_start", "playbook_on_handler_task_start"})
 _ENDS = {
     "runner_on_ok": "ok",
     "runner_on_skipped": "skipped",
@@ -45,7 +44,7 @@ def task_results(events: Iterable[Event]) -> list[TaskResult]:
         if not isinstance(data, Mapping):
             continue
         task = str(data.get("task_uuid") or "")
-        if kind in _STARTS:
+        if kind in TASK_STARTS:
             found[task, ""] = TaskResult(name_of(data), place_of(data), UNENDED)
         elif kind in _ENDS:
             found.pop((task, ""), None)

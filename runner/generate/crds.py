@@ -20,13 +20,13 @@ from runner.execute.variables import steers_ansible, variable_name
 from runner.generate.crd import handwritten
 from runner.generate.crd.content import Specs, specs_of
 from runner.generate.crd.conversion import converted
-from runner.generate.crd.definition import GENERATED, Version, custom_resource_definition, version_entry
+from runner.generate.crd.definition import Version, custom_resource_definition, version_entry
 from runner.generate.crd.options import Options
 from runner.generate.crd.schema import Maker
 from runner.generate.files import Files, yaml_text
 from runner.validate.content.places import IMAGE_HOME
 from runner.validate.documents import Document, child, of_kind, read_manifests, shown
-from runner.validate.manifests.crds import crd_of, is_custom
+from runner.validate.manifests.crds import GENERATED, crd_of, is_custom
 
 DIRECTORY = Path("crds")
 HEADER = "# Made by `ansible-operator generate crds` of {sources}: change those.\n---\n"

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import SettingsError
-from runner.generate.crd.definition import GENERATED
 from runner.generate.files import yaml_text as dump
 from runner.validate.documents import of_kind, read_manifests, read_samples, shown
+from runner.validate.manifests.crds import GENERATED
 
 FILE = Path("docs/api.md")
 Schema = Mapping[str, Any]
@@ -51,7 +51,8 @@ def files(project: Path, file: Path = FILE) -> dict[Path, str]:
         raise SettingsError(
             f"{shown(project)} has no CRD in crds/, config/ or deploy/: there is nothing to tell of"
         )
-    samples = [document.node.plain() for document in (*manifests, *read_samples(project))]
+    found = [document.node.plain() for document in (*manifests, *read_samples(project))]
+    samples = [one for one in found if isinstance(one, dict)]  # molecule's playbooks are lists
     crds.sort(key=lambda crd: (str(crd["spec"]["group"]), str(crd["spec"]["names"]["kind"])))
     conditions = "\n".join(["\n## Conditions\n", *_table(("type", "meaning"), _CONDITIONS)])
     return {file: _HEAD + "".join(_kind(crd, samples) for crd in crds) + conditions}

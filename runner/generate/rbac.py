@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import SettingsError
-from runner.generate import seen
+from runner.generate.calls import calls_below, elsewhere, untold, unused, verbs_of
 from runner.generate.files import yaml_text as dump
 from runner.generate.kustomize import built, documents, kustomization
 from runner.generate.patches import Object
@@ -71,15 +71,15 @@ def _granted(found: Needs, asked: Asked, namespaces: Sequence[str]) -> tuple[Ver
     """What is granted, and what is to be said of it."""
     if not asked.from_runs:
         return united(found.own, found.content), [f"cannot tell: {item}" for item in found.unknown]
-    calls = seen.calls_below(Path(asked.from_runs))
+    calls = calls_below(Path(asked.from_runs))
     known = united(found.own, found.content)
-    granted = united(found.own, seen.verbs_of(calls, found.watches))
-    notes = seen.untold(calls, known)
+    granted = united(found.own, verbs_of(calls, found.watches))
+    notes = untold(calls, known)
     if namespaces:
-        notes += seen.elsewhere(calls, namespaces)
+        notes += elsewhere(calls, namespaces)
     if asked.keep_unused:
         return united(granted, found.content), notes
-    return granted, [*notes, *seen.unused(found.content, granted)]
+    return granted, [*notes, *unused(found.content, granted)]
 
 
 def _namespaced(

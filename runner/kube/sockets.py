@@ -33,6 +33,9 @@ class Fence:
     def shut(self) -> bool:
         return self._closed or self._now() >= self._until
 
+    def is_open(self) -> bool:
+        return not self.shut
+
     def open_until(self, moment: float) -> None:
         """In seconds of the fence's clock. Has no effect on a fence that was closed."""
         self._until = moment

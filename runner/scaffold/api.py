@@ -16,8 +16,7 @@ from runner.generate import crds
 from runner.scaffold import roles, samples
 from runner.scaffold.changes import Changes, changing, existing, refuse, unmarked
 from runner.scaffold.names import Api, stem
-from runner.scaffold.project import Project
-from runner.scaffold.rbac import write_role
+from runner.scaffold.project import Project, write_role
 from runner.scaffold.templates import template, tree
 from runner.validate.content.places import IMAGE_HOME
 from runner.validate.documents import shown

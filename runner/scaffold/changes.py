@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,8 +10,8 @@ from pathlib import Path
 from shutil import copytree, ignore_patterns
 
 from runner.errors import SettingsError
-from runner.scaffold import markers
 
+PREFIX = "# +ansible-operator:"
 _LEFT_OUT = ignore_patterns(".git", ".cache", "__pycache__", "*.pyc")
 
 
@@ -51,7 +52,7 @@ class Changes:
     def insert(self, path: Path, place: str, entry: str) -> None:
         """Put an entry at a marked place. Raises SettingsError where it is not marked."""
         refuse([*unmarked(self._project, [(path, place)])])
-        self.replace(path, markers.insert(self.read(path), place, entry))
+        self.replace(path, inserted(self.read(path), place, entry))
 
     def read(self, path: Path) -> str:
         """The text of a file; nothing where there is none."""
@@ -114,8 +115,35 @@ def unmarked(project: Path, places: Iterable[tuple[Path, str]]) -> Iterator[str]
         text = _read(project / path)
         if text is None:
             yield f"{path} is not there: `ansible-operator init` makes it"
-        elif not markers.has(text, place):
-            yield f"{path} has no line `{markers.marker(place)}`: put it where the new entry shall stand"
+        elif not is_marked(text, place):
+            yield f"{path} has no line `{mark(place)}`: put it where the new entry shall stand"
+
+
+def mark(place: str) -> str:
+    """The comment that marks a place in a file, above which entries are put."""
+    return PREFIX + place
+
+
+def is_marked(text: str, place: str) -> bool:
+    return _line(place).search(text) is not None
+
+
+def inserted(text: str, place: str, entry: str) -> str:
+    """`text` with `entry` above the marked place, indented as the mark is; unchanged if the entry is there.
+
+    Raises ValueError where the place is not marked.
+    """
+    found = _line(place).search(text)
+    if found is None:
+        raise ValueError(place)
+    indented = "".join(f"{found[1]}{line}".rstrip() + "\n" for line in entry.splitlines())
+    if re.search(rf"^{re.escape(indented)}", text, re.MULTILINE):
+        return text
+    return text[: found.start()] + indented + text[found.start() :]
+
+
+def _line(place: str) -> re.Pattern[str]:
+    return re.compile(rf"^([ ]*){re.escape(mark(place))}[ ]*$", re.MULTILINE)
 
 
 def refuse(problems: list[str]) -> None:

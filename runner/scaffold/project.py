@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from runner.config.yamlfile import read_all_yaml
 from runner.errors import SettingsError
 from runner.generate import schema
-from runner.scaffold.changes import changing
+from runner.scaffold.changes import Changes, changing
 from runner.scaffold.names import check_project
-from runner.scaffold.rbac import write_role
 from runner.scaffold.templates import tree
+from runner.validate import clusterrole
 from runner.validate.documents import Document
 
 FILE = Path("PROJECT")
+ROLE = Path("config/rbac/role.yaml")
+"""What the operator may do, made of the project's files as long as nobody has edited it."""
+_ROLE_NAME = "manager-role"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,11 @@ def init(directory: Path, name: str, domain: str) -> Project:
     """
     project = Project(directory.resolve(), name or _name(directory.resolve().name), domain)
     check_project(project.name, domain)
+    if (project.directory / FILE).exists():
+        raise SettingsError(
+            f"{project.directory} is a project already, as its {FILE} says: add a kind with"
+            " `ansible-operator create api`"
+        )
     values = {"name": project.name, "domain": domain or '""'}
     with changing(project.directory) as changes:
         changes.create({**tree("project", values), Path(schema.FILE): schema.text()})
@@ -55,6 +65,18 @@ def read_project(directory: Path) -> Project:
     if first is None or not first.text("projectName"):
         raise SettingsError(f"{FILE} does not say the project's name: it needs `projectName: {directory.name}`")
     return Project(directory, first.text("projectName"), first.text("domain"))
+
+
+def write_role(project: Path, changes: Changes, environment: Mapping[str, str]) -> None:
+    """Make the role anew; on stderr, what cannot be told. A file that does not say so itself is left alone."""
+    role, unknown = clusterrole.cluster_role(project, _ROLE_NAME, environment)
+    for item in unknown:
+        sys.stderr.write(f"cannot tell what rules are needed: {item}\n")
+    before = changes.read(ROLE)
+    if before and not before.startswith(clusterrole.HEADER):
+        sys.stderr.write(f"{ROLE} is yours, and left as it is: add what `ansible-operator rbac` prints\n")
+        return
+    changes.replace(ROLE, clusterrole.text(role))
 
 
 def _name(directory: str) -> str:

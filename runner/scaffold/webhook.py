@@ -12,8 +12,7 @@ from runner.generate import manifests
 from runner.scaffold.api import WATCHES, watches_of
 from runner.scaffold.changes import changing, existing, refuse, unmarked
 from runner.scaffold.names import Api
-from runner.scaffold.project import Project
-from runner.scaffold.rbac import ROLE, write_role
+from runner.scaffold.project import ROLE, Project, write_role
 from runner.scaffold.templates import template
 
 _ADMIT = "admit"

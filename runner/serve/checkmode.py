@@ -1,7 +1,16 @@
-"""What a run in check mode may ask of the API server: whatever changes nothing. Pure."""
+"""What a run in check mode may ask of the API server, and what its dry runs tell: which objects would change."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import structlog
+
+from runner.differences import Difference, difference
+from runner.errors import KubeError, NotFoundError
+from runner.kube.client import Client
+from runner.kube.discovery import Discovery
+from runner.serve import forward
 from runner.serve.forward import STREAMS, Target
 
 REFUSAL = (
@@ -12,6 +21,11 @@ READS_ONLY = "tasks of admission may read the cluster, and change nothing: the A
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _REVIEWS = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
 """Groups whose objects are questions: nothing of them is stored."""
+CREATED = 201
+_SEEN = frozenset({"", "scale"})
+"""Subresources whose dry runs are compared; a status is nothing that drifts."""
+
+log = structlog.get_logger(__name__)
 
 
 def reads(method: str, target: Target | None) -> bool:
@@ -37,3 +51,70 @@ def changes(method: str, target: Target | None, *, has_body: bool) -> bool:
     if target.subresource == "proxy" or (method == "DELETE" and has_body):
         return True
     return not target.dry_run
+
+
+class DryRuns:
+    """The differences that one run was told of; `unread` says what could not be compared, and why."""
+
+    def __init__(self) -> None:
+        self.unread: list[str] = []
+        self._found: dict[tuple[object, ...], Difference] = {}
+
+    @property
+    def differences(self) -> tuple[Difference, ...]:
+        return tuple(self._found.values())
+
+    def note(self, found: Difference | None) -> None:
+        if found is not None:
+            self._found[found.kind, found.namespace, found.name, found.paths] = found
+
+
+def compared(method: str, target: Target | None) -> bool:
+    """Whether the answer to a request tells what would change."""
+    return (
+        target is not None
+        and target.dry_run
+        and method in {"POST", "PUT", "PATCH", "DELETE"}
+        and target.subresource in _SEEN
+    )
+
+
+class Comparing:
+    """Reads live what a dry run was about, and notes the difference."""
+
+    def __init__(self, client: Client, discovery: Discovery) -> None:
+        self._client = client
+        self._discovery = discovery
+
+    async def note(
+        self, dry_runs: DryRuns, method: str, raw_path: str, target: Target, *, status: int, raw: bytes
+    ) -> None:
+        """Take note of a successful answer to a dry run."""
+        answer = forward.parsed(raw)
+        if not isinstance(answer, dict):
+            dry_runs.unread.append(f"{method} {target.plural}: the answer is no JSON object")
+            return
+        try:
+            kind = await self._kind(target)
+            if method == "DELETE" and not target.name:
+                for item in answer.get("items") or ():
+                    dry_runs.note(difference(kind, item, None))
+                return
+            live = None if status == CREATED else await self._live(raw_path)
+        except (KubeError, OSError) as error:
+            dry_runs.unread.append(f"{target.plural} {target.name}: {error}")
+            return
+        if method != "DELETE":
+            dry_runs.note(difference(kind, live, answer))
+        elif live is not None and not (live.get("metadata") or {}).get("deletionTimestamp"):
+            dry_runs.note(difference(kind, live, None))
+
+    async def _kind(self, target: Target) -> str:
+        resource = await self._discovery.by_plural(target.group, target.version, target.plural)
+        return resource.gvk.kind if resource is not None else target.plural
+
+    async def _live(self, raw_path: str) -> dict[str, Any] | None:
+        try:
+            return dict(await self._client.request("GET", raw_path.partition("?")[0]))
+        except NotFoundError:
+            return None

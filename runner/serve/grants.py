@@ -22,10 +22,10 @@ from typing import Any, Protocol
 
 from runner.differences import Difference
 from runner.objects import LONGEST_NAME, GroupVersionKind, Owner
+from runner.serve.checkmode import DryRuns
 from runner.serve.dependents import OnWrite, OwnWrites, written
-from runner.serve.dryruns import DryRuns
 from runner.serve.forward import Target
-from runner.serve.seen import Children, Touched
+from runner.serve.touched import Children, Touched
 
 MOST_CALLS = 500
 """Calls of one run that are told from each other."""

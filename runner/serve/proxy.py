@@ -24,10 +24,10 @@ from runner.metrics import Metrics
 from runner.objects import GroupVersionKind, Owner
 from runner.serve import checkmode, forward, ownership
 from runner.serve.dependents import Dependents, OnDependent, OwnWrites, items_of, written
-from runner.serve.dryruns import Comparing, compared
-from runner.serve.forward import STREAMS, Target, forwardable, is_upgrade, parse_target, upgrade
+from runner.serve.forward import STREAMS, Target, forwardable, is_upgrade, parse_target
 from runner.serve.grants import Grant, Grants
 from runner.serve.listen import loopback
+from runner.serve.upgrade import upgrade
 
 log = structlog.get_logger(__name__)
 
@@ -73,7 +73,7 @@ class Proxy:
         self._client = client
         self._dependents = Dependents(discovery, on_dependent, inject=inject, watched=watched)
         self._metrics = metrics
-        self._comparing = Comparing(client, discovery)
+        self._comparing = checkmode.Comparing(client, discovery)
         self._own = OwnWrites()
         self._grants = Grants(lambda: self.port, keeps_children, self._own)
         self._server: web.ServerRunner | None = None
@@ -199,7 +199,12 @@ class Proxy:
                 return await forward.stream_response(request, upstream, body)
             await self._look(request.method, target, body, grant)
             return forward.whole_response(upstream, body)
-        if grant.dry_runs is not None and target is not None and compared(request.method, target) and upstream.ok:
+        if (
+            grant.dry_runs is not None
+            and target is not None
+            and checkmode.compared(request.method, target)
+            and upstream.ok
+        ):
             body = await upstream.read()
             await self._comparing.note(
                 grant.dry_runs, request.method, request.raw_path, target, status=upstream.status, raw=body

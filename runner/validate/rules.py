@@ -85,6 +85,8 @@ _ANSIBLE = (
     _error("lookup-unknown", "a lookup that there is not"),
     _error("file-missing", "a template, a file, a file of tasks or of variables that is not there"),
     _error("handler-missing", "a task notifies a handler that there is not"),
+    _error("argument-spec-type", "an option of a role has a type that Ansible does not know"),
+    _warning("argument-spec-unknown", "an option of a role has a misspelt key, or one without a value"),
     _error(
         "meta-field-unknown", "a field that `ansible_operator_meta` or `ansible_operator_admission` does not have"
     ),

@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 
 from runner.objects import GroupVersionKind
-from runner.serve.seen import KEPT
+from runner.serve.touched import KEPT
 from tests.contract import standin
 from tests.contract.standin import OWNER, Answer, Bench
 

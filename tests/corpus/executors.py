@@ -12,7 +12,8 @@ from pathlib import Path
 
 from runner.config.watches import Engine
 from runner.execute.executor import Executor
-from runner.execute.run import Outcome, Run, Sink
+from runner.execute.outcome import Outcome
+from runner.execute.run import Run, Sink
 
 Make = Callable[[Path, Mapping[str, str]], AbstractAsyncContextManager[Executor]]
 """Given the runner directory and the environment of every run, an executor; it ends with the context."""

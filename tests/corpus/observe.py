@@ -12,7 +12,8 @@ from typing import Any
 from runner.config.watches import Content
 from runner.errors import RunError
 from runner.execute.executor import Executor
-from runner.execute.run import Event, Outcome, Run
+from runner.execute.outcome import Outcome
+from runner.execute.run import Event, Run
 from tests.corpus.case import Case
 from tests.corpus.compare import Observation
 from tests.corpus.executors import OWN_ARTIFACTS, served_by

@@ -423,6 +423,19 @@ def test_preview_of_a_change_shows_the_change_and_of_no_change_nothing(
     assert "-  greeting: hello\n+  greeting: hi\n" in other.stdout
 
 
+def test_preview_refuses_an_unknown_field_as_kubectl_apply_does(
+    project: Project, things: Things, control_plane: ControlPlane
+) -> None:
+    project.role("keep", KEEP)
+    project.watch("keep")
+    body = {"apiVersion": GROUP, "kind": "Thing", "metadata": {"name": "a"}, "sepc": {"greeting": "hi"}}
+
+    shown = previewed(project.path, body, control_plane, things.observer.namespace)
+
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert 'unknown field "sepc"' in shown.stderr
+
+
 def test_preview_that_fails_ends_with_2(preview: Preview, project: Project) -> None:
     project.role("keep", "- {name: Refuse, ansible.builtin.fail: {msg: not that}}")
 

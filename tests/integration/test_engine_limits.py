@@ -15,7 +15,7 @@ import pytest
 from runner.config.watches import Engine
 from runner.errors import RunError, UnsureError
 from runner.execute.fork import zygote
-from runner.execute.run import Ending
+from runner.execute.outcome import Ending
 from tests.fixtures.ansible_release import only_where_warm
 from tests.fixtures.descriptors import no_more_than, open_descriptors
 from tests.fixtures.engine import children, of_runs

@@ -20,7 +20,8 @@ import pytest
 from runner.config.watches import Content, Engine
 from runner.errors import RunError
 from runner.execute.executor import Executor
-from runner.execute.run import Ending, Event, Outcome, Run
+from runner.execute.outcome import Ending, Outcome
+from runner.execute.run import Event, Run
 from runner.objects import GroupVersionKind, ObjectKey
 from tests.fixtures.ansible_release import only_where_warm
 from tests.fixtures.engine import waiting

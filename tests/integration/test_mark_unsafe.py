@@ -11,7 +11,8 @@ import pytest
 
 from runner.config.watches import Content, Engine, Watch
 from runner.execute.executor import Executor
-from runner.execute.run import Outcome, Run
+from runner.execute.outcome import Outcome
+from runner.execute.run import Run
 from runner.execute.variables import extra_vars
 from runner.objects import LEVELS, GroupVersionKind, ObjectKey
 from tests.fixtures.ansible_release import only_where_warm

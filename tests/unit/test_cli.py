@@ -92,6 +92,18 @@ def test_an_unknown_command_is_an_error_without_usage(words: Sequence[str], caps
     assert (written.out, "usage:" in written.err) == ("", False)
 
 
+def test_of_an_unknown_command_the_nearest_is_named(capsys: Capture) -> None:
+    assert call("generat") == 1
+    assert 'unknown command "generat" for "ansible-operator", did you mean generate?\n' in capsys.readouterr().err
+
+
+def test_the_help_that_a_bad_flag_leads_to_is_that_of_the_inner_command(capsys: Capture) -> None:
+    assert call("dev", "run", "--walk") == 1
+    assert capsys.readouterr().err == (
+        "Error: unknown flag: --walk\nRun 'ansible-operator dev run --help' for usage.\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

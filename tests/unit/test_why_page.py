@@ -11,7 +11,8 @@ from runner.config.watches import Content
 from runner.control.reasons import described, told
 from runner.control.request import Reason, Reasons, Trigger
 from runner.execute.artifacts import about, over
-from runner.execute.run import Ending, Outcome, Run, Stats
+from runner.execute.outcome import Ending, Outcome, Stats
+from runner.execute.run import Run
 from runner.objects import GroupVersionKind, ObjectKey
 
 PAGE = (Path(__file__).parents[2] / "docs/how-to/why-did-it-run.md").read_text()

@@ -10,9 +10,8 @@ from typing import Any
 from runner.config.watches import Definition
 from runner.generate.crd.values import PRESERVE, Schema
 from runner.objects import GroupVersionKind
+from runner.validate.manifests.crds import GENERATED
 
-GENERATED = "ansible.sdk.operatorframework.io/generated-by"
-"""The annotation of CRDs that may be written anew; the others are their authors'."""
 BY = "ansible-operator generate crds"
 ITEMS = "[]"
 _ANYTHING: Schema = {PRESERVE: True}

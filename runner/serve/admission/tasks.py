@@ -13,7 +13,8 @@ from runner.config.watches import Watch
 from runner.errors import RunError
 from runner.execute.executor import Executor
 from runner.execute.failure import Failure, failed
-from runner.execute.run import Ending, Event, Outcome, Run
+from runner.execute.outcome import Ending, Outcome
+from runner.execute.run import Event, Run
 from runner.execute.variables import extra_vars
 from runner.objects import ObjectKey, Owner
 from runner.serve.admission.review import Review

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from runner.config.watches import Watch
-from runner.validate.content import expressions, files, modules, secrecy, syntax, variables
+from runner.validate.content import argumentspecs, expressions, files, modules, secrecy, syntax, variables
 from runner.validate.content.closure import Closure, Step
 from runner.validate.content.expressions import Texts
 from runner.validate.content.files import Files
@@ -46,6 +46,7 @@ def check(
         *files.check_handlers(closure, whole),
         *variables.undefined(texts.found, defined, resources),
         *variables.pruned(texts.found, defined, resources),
+        *argumentspecs.check(closure),
         *secrecy.check(closure.steps, texts.found),
     ]
     return findings, list(_plugins(texts, installed))

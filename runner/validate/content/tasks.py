@@ -11,7 +11,7 @@ from runner.validate.documents import child, entries, members, text
 BLOCK_LISTS = ("block", "rescue", "always")
 PLAY_LISTS = ("pre_tasks", "tasks", "post_tasks", "handlers")
 ACTIONS = ("action", "local_action")
-_BUILTIN = ("ansible.builtin.", "ansible.legacy.")
+BUILTIN = ("ansible.builtin.", "ansible.legacy.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Call:
 
 
 def short_name(module: str) -> str:
-    for prefix in _BUILTIN:
+    for prefix in BUILTIN:
         module = module.removeprefix(prefix)
     return module
 

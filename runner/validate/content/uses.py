@@ -10,11 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from runner.config.yamlfile import Located
+from runner.validate.content.tasks import BLOCK_LISTS, BUILTIN, PLAY_LISTS
 from runner.validate.documents import child, entries, members, text
-
-_TASK_LISTS = ("block", "rescue", "always")
-_PLAY_LISTS = ("pre_tasks", "tasks", "post_tasks", "handlers")
-_BUILTIN = ("ansible.builtin.", "ansible.legacy.")
 
 
 class What(StrEnum):
@@ -41,7 +38,7 @@ def of_tasks(node: Located, path: str = "") -> Iterator[Use]:
     """What a list of tasks uses, its blocks included."""
     for index, task in enumerate(members(node)):
         where = f"{path}[{index}]"
-        blocks = [name for name in _TASK_LISTS if name in entries(task)]
+        blocks = [name for name in BLOCK_LISTS if name in entries(task)]
         for name in blocks:
             yield from of_tasks(child(task, name), f"{where}.{name}")
         if not blocks:
@@ -56,7 +53,7 @@ def of_plays(node: Located) -> Iterator[Use]:
             yield from _named(What.FILE, child(play, name), f"{where}.{name}")
         yield from _listed(What.COLLECTION, child(play, "collections"), f"{where}.collections")
         yield from _listed(What.ROLE, child(play, "roles"), f"{where}.roles")
-        for name in _PLAY_LISTS:
+        for name in PLAY_LISTS:
             yield from of_tasks(child(play, name), f"{where}.{name}")
 
 
@@ -77,7 +74,7 @@ def _of_task(task: Located, where: str) -> Iterator[Use]:
 
 def _of_module(name: str, value: Located, line: int, where: str) -> Iterator[Use]:
     short = name
-    for prefix in _BUILTIN:
+    for prefix in BUILTIN:
         short = short.removeprefix(prefix)
     field = f"{where}.{name}"
     if short in ("include_role", "import_role"):

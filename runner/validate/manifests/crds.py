@@ -11,6 +11,8 @@ from runner.validate.documents import Document, child, members, text
 from runner.validate.findings import Finding
 from runner.validate.manifests.schemas import ITEM, Schema, keeps, refuses_empty
 
+GENERATED = "ansible.sdk.operatorframework.io/generated-by"
+"""The annotation of CRDs that may be written anew; the others are their authors'."""
 CONDITION = ("conditions", ITEM)
 _CONVERTED = "{} is converted and not served: set it to true"
 _UNCONVERTED = (
@@ -72,6 +74,8 @@ def _check_crd(watched: Watched, crd: Document) -> Iterator[Finding]:
         if name not in versions:
             path = ("version",) if own else ("versions", name)
             message = f"the CRD in {crd.file} has no version {name}; it has {', '.join(versions) or 'none'}"
+            if crd.text("metadata", "annotations", GENERATED):
+                message += ": run `ansible-operator generate crds`"
             line = watched.line if own else watched.line_of(*path)
             yield Finding("crd-version-missing", watched.file, line, ".".join(path), message)
             continue

@@ -13,7 +13,7 @@ ANYTHING = "*"
 """Published or written: what the files do not tell."""
 _OPAQUE = ("helm", "helm_template", "command", "shell", "script", "raw", "expect", "include_role", "import_role")
 """Modules that may write any kind, or run what does."""
-_TASK_LISTS = ("block", "rescue", "always", "tasks", "pre_tasks", "post_tasks", "handlers")
+TASK_LISTS = ("block", "rescue", "always", "tasks", "pre_tasks", "post_tasks", "handlers")
 
 
 def check(item: Watched, tasks: Iterable[Any], kinds: set[str]) -> Iterator[Finding]:
@@ -57,7 +57,7 @@ def modules_in(node: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401  (any YA
     """Each keyword of each task, the module's short name among them, with its value."""
     for task in node if isinstance(node, list) else ():
         for key, value in task.items() if isinstance(task, dict) else ():
-            if key in _TASK_LISTS:
+            if key in TASK_LISTS:
                 yield from modules_in(value)
             else:
                 yield str(key).rpartition(".")[2], value

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from runner.config.yamlfile import Located
 from runner.validate.documents import Document, child, entries, members, text
 from runner.validate.findings import Finding
+from runner.validate.manifests.results import TASK_LISTS
 
 NAMESPACED = frozenset(
     {
@@ -27,7 +28,6 @@ NAMESPACED = frozenset(
 )
 """Kinds of Kubernetes that live in a namespace."""
 EMPTY = "ansible_operator_meta.namespace"
-_LISTS = ("block", "rescue", "always", "tasks", "pre_tasks", "post_tasks", "handlers")
 _DEFINITIONS = ("definition", "resource_definition", "inline")
 
 
@@ -39,7 +39,7 @@ def check(kind: str, document: Document) -> Iterator[Finding]:
 def _of_tasks(kind: str, document: Document, node: Located) -> Iterator[Finding]:
     for task in members(node):
         for name, value in entries(task).items():
-            if name in _LISTS:
+            if name in TASK_LISTS:
                 yield from _of_tasks(kind, document, value)
             elif name.rpartition(".")[2] == "k8s":
                 yield from _of_module(kind, document, value)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,8 @@ _OF_PODS = ("k8s_exec", "k8s_cp", "k8s_log")
 KUBECONFIG = ("v1", "Config")
 _FILE_FORMATS = re.compile(r"(audit|kubeadm|client\.authentication|[a-z.]+\.config)\.k8s\.io/")
 """Of what looks like an object and is a file's format, which no API server has."""
+_FORCE = re.compile(r"\bforce\b[\"']?[ \t]*[:=]")
+"""Of a task that replaces what is there; all others patch it. Which task a template belongs to cannot be told."""
 _DEFINITIONS = ("definition", "resource_definition", "inline")
 _FILES = ("src", "template")
 _FIELD = r"^{}:[ \t]*[\"']?(?P<value>[^\s\"'#]+)"
@@ -82,13 +84,25 @@ def of_content(project: Path) -> tuple[list[Touch], list[str]]:
     """What the project's roles and playbooks touch, and what cannot be told, each with its file."""
     touches: list[Touch] = []
     unknown: list[str] = []
-    for file in sorted(path for place in ("roles", "playbooks") for path in (project / place).rglob("*")):
-        for item in of_file(file) if file.is_file() else ():
+    paths = sorted(path for place in ("roles", "playbooks") for path in (project / place).rglob("*"))
+    files = [path for path in paths if path.is_file()]
+    for file in files:
+        for item in of_file(file):
             if isinstance(item, Touch):
                 touches.append(item)
             else:
                 unknown.append(f"{file.relative_to(project)}: {item}")
-    return touches, unknown
+    return touches if any(map(_forces, files)) else [_patching(touch) for touch in touches], unknown
+
+
+def _forces(file: Path) -> bool:
+    return file.suffix in YAML and bool(_FORCE.search(file.read_text(encoding="utf-8", errors="replace")))
+
+
+def _patching(touch: Touch) -> Touch:
+    """Without what only tasks with `force` need."""
+    kept = touch.verbs if touch.subresource else tuple(verb for verb in touch.verbs if verb != "update")
+    return replace(touch, verbs=kept)
 
 
 def of_file(file: Path) -> Iterator[Touch | str]:

@@ -130,7 +130,7 @@ REQUEUE = (
     Row(
         id="requeue-bad",
         says="a bad period is an error",
-        reason="tests/integration/test_requeue_after.py, tests/unit/execute/test_run.py",
+        reason="tests/integration/test_requeue_after.py, tests/unit/execute/test_outcome.py",
     ),
     Row(
         id="requeue-kept",

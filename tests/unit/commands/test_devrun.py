@@ -37,4 +37,9 @@ def test_it_listens_where_no_other_operator_of_the_machine_does() -> None:
         "0",
         "0",
     )
-    assert settings.user_metrics_bind_address == "0"
+    assert (settings.user_metrics_bind_address, settings.webhook_port) == ("0", 0)
+
+
+@pytest.mark.parametrize(("asked", "got"), [("auto", "dev"), ("off", "off")])
+def test_the_api_server_asks_it_unless_webhooks_are_off(asked: str, got: str) -> None:
+    assert on_plane(Settings(webhooks=asked), Path("kubeconfig")).webhooks == got

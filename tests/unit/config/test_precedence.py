@@ -11,7 +11,8 @@ import pytest
 from runner.config.flags import add_flags
 from runner.config.settings import Settings, read_settings
 from runner.config.watchesfile import load_watches
-from runner.control.plan import ARTIFACTS, PERIOD, VERBOSITY, Defaults, Occasion, Perform, plan
+from runner.control.annotations import ARTIFACTS, PERIOD, VERBOSITY
+from runner.control.plan import Defaults, Occasion, Perform, plan
 from runner.objects import GroupVersionKind
 
 KIND = GroupVersionKind("my-fruit.example.com", "v1", "Apple")

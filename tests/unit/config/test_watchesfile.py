@@ -198,7 +198,7 @@ def test_every_mistake_is_reported_at_once_with_line_and_field(project: Path) ->
             "- {version: v1, kind: K, role: memcached, status: {a: 'b['}}",
             1,
             "[0].status.a",
-            "not a JMESPath expression",
+            "not a JMESPath expression: Invalid jmespath expression: Incomplete expression: b[",
         ),
         ("version: v1", 1, "", "must be a list of watches"),
     ],

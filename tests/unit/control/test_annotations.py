@@ -13,18 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.config.watches import Content, Watch
-from runner.control.plan import (
-    ARTIFACTS,
-    MOST_VERBOSE,
-    PERIOD,
-    VERBOSITY,
-    Annotations,
-    Bounds,
-    Defaults,
-    Occasion,
-    Perform,
-    plan,
-)
+from runner.control.annotations import ARTIFACTS, MOST_VERBOSE, PERIOD, VERBOSITY, Annotations, Bounds
+from runner.control.plan import Defaults, Occasion, Perform, plan
 from runner.objects import GroupVersionKind
 
 BOUNDS = Bounds()

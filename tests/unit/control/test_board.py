@@ -14,7 +14,8 @@ from runner.control.board import Board, Row, State, because
 from runner.control.pause import PAUSED
 from runner.control.request import Reason, Reasons, Request, Trigger
 from runner.control.timers import Stages, Stopwatch
-from runner.execute.run import Ending, Outcome, Run, Stats
+from runner.execute.outcome import Ending, Outcome, Stats
+from runner.execute.run import Run
 from runner.kube.listwatch import Change, What
 from runner.objects import GroupVersionKind, ObjectKey, parse_meta
 

@@ -11,15 +11,17 @@ import pytest
 
 from runner.config.watches import Content, Finalizer, Watch
 from runner.control import status
+from runner.control.annotations import PERIOD
 from runner.control.changes import of_resource
 from runner.control.check import checking, condition, finding
 from runner.control.pause import MODE, PAUSED, Pause, paused
-from runner.control.plan import PERIOD, AddFinalizer, Defaults, Occasion, Paused, Perform, Plan, Skip, plan
+from runner.control.plan import AddFinalizer, Defaults, Occasion, Paused, Perform, Plan, Skip, plan
 from runner.control.request import Trigger
 from runner.control.status import Moment
 from runner.differences import Difference
 from runner.execute.failure import Failure
-from runner.execute.run import Ending, Outcome, Run, Stats
+from runner.execute.outcome import Ending, Outcome, Stats
+from runner.execute.run import Run
 from runner.kube.listwatch import Change, What
 from runner.objects import GroupVersionKind, ObjectKey, parse_meta
 

@@ -8,7 +8,7 @@ import pytest
 
 from runner.control.message import LONGEST_MESSAGE, failure_message, together
 from runner.execute.failure import Failure
-from runner.execute.run import Ending, Outcome, Stats
+from runner.execute.outcome import Ending, Outcome, Stats
 
 OUTCOME = Outcome(Ending.FINISHED, 0, Stats(ok=1))
 

@@ -14,7 +14,8 @@ from runner.control.attempt import Attempt, Result, Verdict
 from runner.control.narrator import HELD, Narrator, cause, duration, ordinal, reason, task_line
 from runner.control.request import Request, Trigger
 from runner.control.timers import Stages, Stopwatch
-from runner.execute.run import Ending, Event, Outcome, Run, Stats
+from runner.execute.outcome import Ending, Outcome, Stats
+from runner.execute.run import Event, Run
 from runner.objects import GroupVersionKind, ObjectKey
 
 KEY = ObjectKey(GroupVersionKind("example.com", "v1", "Website"), "default", "blog")

@@ -10,19 +10,8 @@ from typing import Any
 import pytest
 
 from runner.config.watches import Content, Finalizer, Requirement, Selector, Watch
-from runner.control.plan import (
-    ARTIFACTS,
-    PERIOD,
-    VERBOSITY,
-    AddFinalizer,
-    Defaults,
-    Occasion,
-    Perform,
-    Plan,
-    Refuse,
-    Skip,
-    plan,
-)
+from runner.control.annotations import ARTIFACTS, PERIOD, VERBOSITY
+from runner.control.plan import AddFinalizer, Defaults, Occasion, Perform, Plan, Refuse, Skip, plan
 from runner.control.request import Trigger
 from runner.objects import GroupVersionKind
 

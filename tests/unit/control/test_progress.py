@@ -19,7 +19,8 @@ from runner.control.reconciler import Reconciler
 from runner.control.request import Request, Trigger
 from runner.control.status import Moment, failed, find, running, running_still, succeeded
 from runner.errors import UnreachableError
-from runner.execute.run import Outcome, Run, Sink
+from runner.execute.outcome import Outcome
+from runner.execute.run import Run, Sink
 from runner.objects import ObjectKey
 from tests.fixtures.fake_executor import FakeExecutor
 from tests.fixtures.fake_objects import Json

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.control.prune import Found, Place, is_kept, is_own, places_of, reason_not_to, text_of
-from runner.execute.run import Ending, Outcome, Stats
+from runner.execute.outcome import Ending, Outcome, Stats
 from runner.objects import PRIMARY, PRIMARY_TYPE, GroupVersionKind, ObjectMeta, Owner, parse_meta
 from runner.serve.forward import parse_target
-from runner.serve.seen import Touched
+from runner.serve.touched import Touched
 
 THING = GroupVersionKind("test.example.com", "v1", "Thing")
 OWNER = Owner(THING, "default", "one", "uid-of-one")

@@ -14,9 +14,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from runner.config.watches import Content, Finalizer, Requirement, Selector, Watch
+from runner.control.annotations import PERIOD, VERBOSITY
 from runner.control.attempt import Attempt, Listeners, Result, Verdict
 from runner.control.pause import MODE, PAUSED
-from runner.control.plan import PERIOD, VERBOSITY, Defaults, Perform
+from runner.control.plan import Defaults, Perform
 from runner.control.reconciler import Reconciler
 from runner.control.request import Reason, Reasons, Request, Trigger
 from runner.control.timers import Stages
@@ -31,7 +32,8 @@ from runner.errors import (
     UnreachableError,
 )
 from runner.execute.failure import Failure
-from runner.execute.run import Ending, Outcome, Run, Stats
+from runner.execute.outcome import Ending, Outcome, Stats
+from runner.execute.run import Run
 from runner.execute.variables import variable_name
 from runner.kube.clock import Clock
 from runner.kube.recorder import Recorder

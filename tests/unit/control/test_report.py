@@ -14,7 +14,8 @@ from runner.control.attempt import Attempt, Result, Verdict
 from runner.control.request import Reason, Reasons, Request, Trigger
 from runner.control.timers import Stages, Stopwatch
 from runner.control.worker import Report
-from runner.execute.run import Ending, Outcome, Run, Stats
+from runner.execute.outcome import Ending, Outcome, Stats
+from runner.execute.run import Run
 from runner.kube.listwatch import Change, What
 from runner.metrics import Metrics
 from runner.objects import GroupVersionKind, ObjectKey, parse_meta

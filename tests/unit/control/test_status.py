@@ -16,7 +16,7 @@ from runner.control import status
 from runner.control.plan import Defaults, Occasion, plan
 from runner.control.request import Trigger
 from runner.control.status import Moment, mapped, merged, without
-from runner.execute.run import Ending, Outcome, Stats
+from runner.execute.outcome import Ending, Outcome, Stats
 from runner.objects import LEVELS, GroupVersionKind, nested_deeper
 
 OLD = "2026-01-01T00:00:00Z"

@@ -23,7 +23,8 @@ from runner.execute.artifacts import (
     tell,
 )
 from runner.execute.failure import failed
-from runner.execute.run import Ending, Outcome, Run, Stats
+from runner.execute.outcome import Ending, Outcome, Stats
+from runner.execute.run import Run
 from runner.objects import GroupVersionKind, ObjectKey
 
 

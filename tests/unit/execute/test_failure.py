@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from runner.execute.failure import LONGEST, LONGEST_WRITTEN, Failure, failed, shown_place
-from runner.execute.run import Ending, Outcome, State, conclude, fold
+from runner.execute.outcome import Ending, Outcome, State, conclude, fold
 
 RECORDED = Path(__file__).parent / "recorded"
 BOTH = {

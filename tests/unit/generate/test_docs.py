@@ -71,6 +71,13 @@ def test_a_kind_is_named_as_kubectl_knows_it(tmp_path: Path) -> None:
     assert "`shops.example.com`, in a namespace; `kubectl get shops`, also `sh`.\n" in page(tmp_path, crd({}))
 
 
+def test_a_kind_without_a_sample_is_told_of_in_a_project_with_molecules_playbooks(tmp_path: Path) -> None:
+    playbook = tmp_path / "molecule/default/converge.yml"
+    playbook.parent.mkdir(parents=True)
+    playbook.write_text("- hosts: localhost\n  tasks: []\n")
+    assert "## Shop" in page(tmp_path, crd({}))
+
+
 def test_several_versions_have_a_heading_each_the_stored_one_first(tmp_path: Path) -> None:
     made = crd({})
     made["spec"]["versions"] = [

@@ -68,7 +68,7 @@ def test_what_no_run_has_used_is_not_granted_and_told(project: Path, runs: Path,
     assert found["apps/deployments"] == ["get", "list", "patch", "watch"]
     assert "/secrets" not in found
     told = capsys.readouterr().err.splitlines()
-    assert "not granted, for no run has used it: create, delete, update of deployments.apps" in told
+    assert "not granted, for no run has used it: create, delete of deployments.apps" in told
     assert any(line.endswith("of secrets") for line in told)
 
 

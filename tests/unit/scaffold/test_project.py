@@ -73,6 +73,15 @@ def test_existing_files_are_named_and_nothing_is_written(
     assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
 
 
+def test_a_project_is_not_made_twice(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert main(["init", str(project)]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith(
+        "is a project already, as its PROJECT says: add a kind with `ansible-operator create api`"
+    )
+
+
 def test_a_directory_whose_name_cannot_be_the_projects_asks_for_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -103,6 +112,12 @@ def test_elsewhere_the_other_commands_say_what_to_do(tmp_path: Path) -> None:
 def test_its_manifests_are_those_of_the_sample_operator(path: str) -> None:
     made = ROOT / "runner/scaffold/templates/project" / path
     assert fill(made.read_text(), {"name": "sample-operator"}) == (ROOT / path).read_text()
+
+
+@pytest.mark.parametrize("directory", [ROOT / "config", ROOT / "runner/scaffold/templates/project/config"])
+def test_the_tag_of_the_image_is_none_that_is_pulled_although_it_is_there(directory: Path) -> None:
+    (image,) = yaml.safe_load((directory / "manager/kustomization.yaml").read_text())["images"]
+    assert image["newTag"] not in ("", "latest")
 
 
 def test_it_asks_for_the_collection_that_the_sample_operator_does(project: Path) -> None:

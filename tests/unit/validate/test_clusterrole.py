@@ -149,6 +149,25 @@ def test_templates_and_tagged_values_of_a_project_are_read(project: Path, capsys
         path = project / "roles/any" / name
         path.parent.mkdir(parents=True)
         path.write_text(text)
+    assert granted(project, capsys)["apps/statefulsets"] == sorted({*WRITE} - {"update"})
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        "- k8s: {template: a.j2, force: true}",
+        "- k8s:\n    template: a.j2\n    force: '{{ forced }}'",
+        "- k8s: template=a.j2 force=yes",
+        '- block: []\n  module_defaults: {group/kubernetes.core.k8s: {"force": true}}',
+    ],
+)
+def test_what_is_there_may_be_replaced_where_a_task_has_force_and_else_patched(
+    project: Path, task: str, capsys: Capture
+) -> None:
+    (project / "roles/r/templates").mkdir()
+    (project / "roles/r/templates/a.j2").write_text("apiVersion: apps/v1\nkind: StatefulSet\n")
+    assert "update" not in granted(project, capsys)["apps/statefulsets"]
+    (project / "roles/r/tasks.yml").write_text(task)
     assert granted(project, capsys)["apps/statefulsets"] == sorted(WRITE)
 
 

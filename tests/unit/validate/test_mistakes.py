@@ -9,6 +9,7 @@ from tests.unit.validate.mistakes import Mistake, check
 
 WATCHES = "watches.yaml"
 CRD = "config/crd/bases/cache.example.com_memcacheds.yaml"
+BACKUP_CRD = "config/crd/bases/cache.example.com_cachebackups.yaml"
 SCHEMA = "spec.versions[0].schema.openAPIV3Schema"
 SPEC = f"{SCHEMA}.properties.spec"
 SAMPLE = "config/samples/cache_v1alpha1_memcached.yaml"
@@ -132,6 +133,19 @@ MISTAKES = (
         place="watches.yaml:17",
         says="versions.v9: the CRD in ",
         change={WATCHES: ("  playbook:", "  versions: {v9: {}}\n  playbook:")},
+    ),
+    Mistake(
+        "a version that is converted and that a generated CRD does not have yet",
+        rule="crd-version-missing",
+        place="watches.yaml:17",
+        says=f"versions.v9: the CRD in {BACKUP_CRD} has no version v9; it has v1alpha1: run `ansible",
+        change={
+            WATCHES: ("  playbook:", "  versions: {v9: {}}\n  playbook:"),
+            BACKUP_CRD: (
+                "  name: cachebackups",
+                "  annotations: {ansible.sdk.operatorframework.io/generated-by: x}\n  name: cachebackups",
+            ),
+        },
     ),
     Mistake(
         "a finalizer without a name",

@@ -40,6 +40,13 @@ def of_files(name: str, files: dict[str, str], rule: str, place: str, says: str)
     return Mistake(name, rule, place, says, write=files)
 
 
+SPECS = "roles/thing/meta/argument_specs.yml"
+
+
+def _specs(option: str) -> str:
+    return f"argument_specs:\n  main:\n    options:\n      size: {option}\n"
+
+
 ADMIT = "roles/thing/tasks/admit.yml"
 
 
@@ -399,6 +406,29 @@ MISTAKES = [
         " show: set `no_log: true`",
     ),
     of_files(
+        "an option whose type Ansible does not know",
+        {SPECS: _specs("{type: integer}")},
+        "argument-spec-type",
+        f"{SPECS}:4",
+        "argument_specs.main.options.size.type: 'integer' is no type of Ansible's: use one of str, path, int",
+    ),
+    of_files(
+        "an option of a list whose key is misspelt",
+        {SPECS: _specs("{type: list, elements: dict, options: {a: {choises: [b]}}}")},
+        "argument-spec-unknown",
+        f"{SPECS}:4",
+        "argument_specs.main.options.size.options.a.choises: Ansible knows no 'choises'"
+        " of an option, and passes over it; did you mean choices?",
+    ),
+    of_files(
+        "a description that a comma has cut",
+        {SPECS: _specs("{type: int, description: How many, as of now}")},
+        "argument-spec-unknown",
+        f"{SPECS}:4",
+        "argument_specs.main.options.size.as of now: Ansible knows no 'as of now'"
+        " of an option, and passes over it; text with a comma in {…} needs quotes",
+    ),
+    of_files(
         "a play for hosts that there are not",
         {PLAY: "- hosts: webservers\n  tasks: []\n"},
         "play-hosts",
@@ -499,6 +529,11 @@ GOOD = {
     TEMPLATE: "{% set name = image_name %}\n"
     "{% for x in range(size) %}\na: {{ x }}{{ loop.index }}{{ name }}\n{% endfor %}\n",
 }
+
+
+def test_notes_of_ones_own_in_an_argument_spec_are_left_alone(thing: Sound) -> None:
+    thing.write({SPECS: _specs("{type: int, example: 3}")})
+    assert thing.validate() == []
 
 
 def test_good_content_has_no_finding(thing: Sound) -> None:

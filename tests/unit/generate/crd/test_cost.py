@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from runner.generate.crd.cost import limit_lists
+from runner.generate.crd.schema import limit_lists
 
 RULE = {"x-kubernetes-validations": [{"rule": "true"}]}
 

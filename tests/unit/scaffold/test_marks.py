@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runner.scaffold import markers
+from runner.scaffold.changes import inserted, is_marked
 
 TEXT = """\
 # mine
@@ -16,25 +16,25 @@ resources:
 
 
 def test_an_entry_goes_above_the_mark_with_its_indentation() -> None:
-    assert markers.insert(TEXT, "crds", "- b.yaml") == TEXT.replace("  # +", "  - b.yaml\n  # +")
+    assert inserted(TEXT, "crds", "- b.yaml") == TEXT.replace("  # +", "  - b.yaml\n  # +")
 
 
 def test_entries_follow_one_another() -> None:
-    both = markers.insert(markers.insert(TEXT, "crds", "- b.yaml"), "crds", "- c.yaml")
+    both = inserted(inserted(TEXT, "crds", "- b.yaml"), "crds", "- c.yaml")
     assert "  - b.yaml\n  - c.yaml\n  # +ansible-operator:crds\n" in both
 
 
 def test_an_entry_that_is_there_is_not_added_again() -> None:
-    once = markers.insert(TEXT, "crds", "- b.yaml")
-    assert markers.insert(once, "crds", "- b.yaml") == once
+    once = inserted(TEXT, "crds", "- b.yaml")
+    assert inserted(once, "crds", "- b.yaml") == once
 
 
 def test_an_entry_may_have_several_lines() -> None:
-    assert "  a:\n\n    b: 1\n  # +" in markers.insert(TEXT, "crds", "a:\n\n  b: 1")
+    assert "  a:\n\n    b: 1\n  # +" in inserted(TEXT, "crds", "a:\n\n  b: 1")
 
 
 def test_a_place_is_told_from_one_whose_name_begins_alike() -> None:
     text = "# +ansible-operator:crds-of-others\n"
-    assert not markers.has(text, "crds")
+    assert not is_marked(text, "crds")
     with pytest.raises(ValueError, match="crds"):
-        markers.insert(text, "crds", "- b.yaml")
+        inserted(text, "crds", "- b.yaml")

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from runner.execute.outcome import Ending, Outcome, State, conclude, fold
 from runner.execute.output import completion
-from runner.execute.run import Ending, Event, Outcome, State, conclude, fold
+from runner.execute.run import Event
 
 REQUEUE = "operator_sdk.util.requeue_after"
 
