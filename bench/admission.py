@@ -9,14 +9,17 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import multiprocessing
 import random
+import socket
 import ssl
 import statistics
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -25,6 +28,7 @@ from typing import Any
 
 import aiohttp
 import yaml
+from aiohttp import web
 
 from bench import accounting
 from bench.observer import Observer, condition, wait_for
@@ -63,6 +67,11 @@ class Answers:
     seconds: list[float] = field(default_factory=list)
     kinds: Counter[str] = field(default_factory=Counter)
     took: float = 0.0
+
+    def add(self, more: Answers) -> None:
+        self.seconds += more.seconds
+        self.kinds += more.kinds
+        self.took += more.took
 
     def p95(self) -> float:
         return statistics.quantiles(self.seconds, n=20)[-1] if len(self.seconds) > 1 else 0.0
@@ -130,6 +139,33 @@ class Asker:
         return answers
 
 
+@contextmanager
+def server_of_nothing(certificates: Path) -> Iterator[int]:
+    """The port of a process that answers reviews without a look, over the same TLS."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(1024)
+        process = multiprocessing.get_context("fork").Process(target=_nothing, args=(listening, certificates))
+        process.start()
+        try:
+            yield int(listening.getsockname()[1])
+        finally:
+            process.terminate()
+            process.join()
+
+
+def _nothing(listening: socket.socket, certificates: Path) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        code = 422 if b'"many"' in await request.read() else 200
+        return web.json_response({"response": {"uid": "u", "status": {"code": code}}})
+
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(certificates / "tls.crt", certificates / "tls.key")
+    application = web.Application()
+    application.router.add_post("/{path}", answer)
+    web.run_app(application, sock=listening, ssl_context=tls, print=None)
+
+
 def written(project: Path) -> None:
     watches = []
     for kind in KINDS:
@@ -178,7 +214,9 @@ def reconciled(observer: Observer, size: int) -> float:
     return time.perf_counter() - began
 
 
-async def measured(asker: Asker, observer: Observer, operator: OperatorProcess, number: int, rounds: int) -> None:
+async def measured(
+    asker: Asker, nothing: Asker, observer: Observer, operator: OperatorProcess, number: int, rounds: int
+) -> None:
     for kind, bad in (("Speced", WRONG), ("Tasked", BAD)):
         await asker.many(kind, 10, 1, bad)  # warm
     one = await asker.many("Speced", number, 1, WRONG)
@@ -193,19 +231,38 @@ async def measured(asker: Asker, observer: Observer, operator: OperatorProcess, 
     wrong = await asker.malformed(5 * number)
     grown = (operator.memory() - before) / 2**20
     say(f"{5 * number} malformed reviews: {wrong} answered otherwise than by 400; memory {grown:+.1f} MiB")
-    for kind, bad in (("Speced", WRONG), ("Tasked", BAD)) if rounds else ():
-        quiet, busy, burst = [], [], Answers()
-        for index in range(rounds):
-            quiet.append(await asyncio.to_thread(reconciled, observer, 2 * index))
-            reconciling = asyncio.create_task(asyncio.to_thread(reconciled, observer, 2 * index + 1))
-            found = await asker.many(kind, 500, 500, bad)
-            busy.append(await reconciling)
-            burst.seconds += found.seconds
-            burst.kinds += found.kinds
-            burst.took += found.took
-        usual, meanwhile = statistics.median(quiet), statistics.median(busy)
-        say(f"a burst of 500 {kind}: {burst}")
-        say(f"  a reconcile meanwhile {meanwhile:.2f} s, else {usual:.2f} s ({meanwhile / usual - 1:+.0%})")
+    if rounds:
+        await bursts(asker, nothing, observer, rounds)
+
+
+async def bursts(asker: Asker, nothing: Asker, observer: Observer, rounds: int) -> None:
+    """What a burst does to a reconcile, beside what the asking alone does: the client has the same processors."""
+    cases = {
+        "none": (None, "", {}),
+        "of a server that does nothing": (nothing, "Speced", WRONG),
+        "by argument specs": (asker, "Speced", WRONG),
+        "by tasks": (asker, "Tasked", BAD),
+    }
+    took: dict[str, list[float]] = {name: [] for name in cases}
+    found: dict[str, Answers] = {name: Answers() for name in cases}
+    for index in range(rounds):
+        for number, (name, (asked, kind, bad)) in enumerate(cases.items()):
+            size = index * len(cases) + number
+            reconciling = asyncio.create_task(asyncio.to_thread(reconciled, observer, size))
+            if asked is not None:
+                found[name].add(await asked.many(kind, 500, 500, bad))
+            took[name].append(await reconciling)
+    usual = statistics.median(took["none"])
+    say(f"a reconcile takes {usual:.2f} s (median of {rounds}); in a burst of 500 reviews")
+    for name, (asked, *_) in cases.items():
+        if asked is not None:
+            slower = slowed(took[name], took["none"])
+            say(f"  {name}: {statistics.median(took[name]):.2f} s ({slower:+.0%}); {found[name]}")
+
+
+def slowed(some: Sequence[float], others: Sequence[float]) -> float:
+    """By what share; round by round, for what else the machine does changes in between."""
+    return statistics.median(one / other for one, other in zip(some, others, strict=True)) - 1
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -226,17 +283,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         flags = ("--webhooks=on", "--webhook-port=0", f"--webhook-cert-path={certificates}")
         with OperatorProcess(project, plane.kubeconfig, Path(place) / "work", *flags) as operator:
             (port,) = [record["webhooks"] for record in operator.records("Listening")]
-            asyncio.run(_asked(port, pair, observer, operator, parsed.number, parsed.rounds))
+            with server_of_nothing(certificates) as idle:
+                asyncio.run(_asked(port, idle, pair, observer, operator, parsed.number, parsed.rounds))
             say(f"memory of the operator itself: {accounting.memory_alone(operator.pid) / 2**20:.0f} MiB")
         observer.close()
 
 
 async def _asked(
-    port: int, pair: Pair, observer: Observer, operator: OperatorProcess, number: int, rounds: int
+    port: int, idle: int, pair: Pair, observer: Observer, operator: OperatorProcess, number: int, rounds: int
 ) -> None:
     tls = ssl.create_default_context(cadata=pair.authority.decode())
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
-        await measured(Asker(session, port, tls), observer, operator, number, rounds)
+        nothing = Asker(session, idle, tls)
+        await measured(Asker(session, port, tls), nothing, observer, operator, number, rounds)
 
 
 if __name__ == "__main__":

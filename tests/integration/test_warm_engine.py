@@ -15,6 +15,7 @@ import pytest
 
 from runner.config.watches import Engine
 from runner.errors import RunError
+from runner.execute.executor import Executor
 from runner.execute.fork.inside.supervisor import descendants
 from tests.fixtures.ansible_release import only_where_warm
 from tests.fixtures.engine import children, of_runs, waiting
@@ -236,6 +237,19 @@ async def test_a_process_that_was_killed_while_it_waited_is_not_asked(warm: Warm
         os.kill(pid, signal.SIGKILL)
     outcome = await warm.run("- ping:")
     assert (outcome.succeeded, outcome.engine) == (True, Engine.WARM)
+
+
+async def test_modules_of_a_sibling_stand_back_as_its_plays_do(warm: Warm, tmp_path: Path) -> None:
+    told = tmp_path / "nice"
+    run = warm.a_run(f"- ansible.builtin.shell: nice >> {told}\n")
+    sibling = Executor(tmp_path / "sibling", {"ANSIBLE_LOCALHOST_WARNING": "False"}, sibling=warm.executor)
+    try:
+        for executor in (warm.executor, sibling, warm.executor):
+            assert (await executor.run(run, lambda *_: None)).succeeded
+    finally:
+        await sibling.close()
+    usual, stands_back, again = (int(line) for line in told.read_text().split())
+    assert (stands_back, again) == (min(usual + 10, 19), usual)
 
 
 async def test_few_processes_wait_for_runs(warm: Warm) -> None:

@@ -65,6 +65,7 @@ def _message(found: Found, packed: Packed, environment: dict[str, str], cwd: Any
         "parameters": packed.parameters,
         "open_files": packed.open_files,
         "environment": environment,
+        "nice": os.nice(0),  # a module that is started has its play's
         "cwd": directory,
         "umask": umask(),
     }

@@ -197,6 +197,7 @@ def _become(message: wire.Message, output: list[int]) -> None:
         os.dup2(descriptor, number)
         os.close(descriptor)
     os.umask(message["umask"])
+    os.nice(message["nice"] - os.nice(0))
     os.chdir(message["cwd"])
     os.environ.clear()
     os.environ.update(message["environment"])
