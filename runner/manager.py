@@ -13,7 +13,6 @@ from typing import Any
 import structlog
 
 from runner import announce
-from runner.config.expressions import uses_children
 from runner.config.settings import Settings
 from runner.config.watches import Engine, Watch
 from runner.control.attempt import Listeners
@@ -91,7 +90,7 @@ async def operate(
             stack.push_async_callback(before.executor.close)
         parts = await _Parts.build(stack, settings, watches, before)
         leadership = parts.leadership
-        parts.introduce()
+        announce.introduce(parts.client.identity, settings, watches, Path.cwd())
         await parts.listen(stack, stopping)
         await either(stopping.wait(), leadership.won())
         if not stopping.is_set():
@@ -121,44 +120,54 @@ class _Parts:
         self._resting = frozenset(before.resting)
         self._watches = watches
         self._metrics = figures
-        tasks = log_events(settings.ansible_log_events) is not LogEvents.NOTHING
-        people = settings.log_encoder == "console"
         self.executor = before.executor
-        output = self.executor.output
-        narrator = Narrator(output, Path.cwd(), tasks=tasks) if people else None
-        self._report = Report(self._metrics, narrator, output, before.audience)
-        self._client = client
+        self._report = self._told(before)
+        self.client = client
         self._discovery = Discovery(client)
         self._recorder = Recorder(client)
         total = settings.total_workers(watches)
         caps = {gvk: settings.workers(gvk) for gvk in watches}
         self._queue = WorkQueue(asyncio.get_running_loop(), total=total, caps=caps)
-        self.proxy = Proxy(
-            client,
+        self.proxy = self._proxy(fence)
+        self._objects = ObjectsApi(client, self._discovery)
+        self._related = RelatedObjects(watches, self._objects, self._queue)
+        self._watching = self._sources()
+        reconciler = self._reconciler()
+        reconciler.related = self._related
+        self.workers = Workers(self._queue, reconciler.reconcile, total, self._report.followed)
+        self._metrics.live(self._readings(caps, reconciler))
+        self.leadership = leadership(settings, client, fence, self._reactions())
+
+    def _told(self, before: Before) -> Report:
+        tasks = log_events(self._settings.ansible_log_events) is not LogEvents.NOTHING
+        people = self._settings.log_encoder == "console"
+        narrator = Narrator(self.executor.output, Path.cwd(), tasks=tasks) if people else None
+        return Report(self._metrics, narrator, self.executor.output, before.audience)
+
+    def _proxy(self, fence: Fence) -> Proxy:
+        with_children = frozenset(gvk for gvk, watch in self._watches.items() if watch.asks_for_children)
+        return Proxy(
+            self.client,
             self._discovery,
-            port=settings.proxy_port,
-            inject=settings.inject_owner_ref,
-            watched=frozenset(watches).__contains__,
+            port=self._settings.proxy_port,
+            inject=self._settings.inject_owner_ref,
+            watched=frozenset(self._watches).__contains__,
             on_dependent=self._follow,
             metrics=self._metrics,
             leading=fence.is_open,
-            keeps_children=frozenset(gvk for gvk in watches if _wants_children(watches[gvk])).__contains__,
+            keeps_children=with_children.__contains__,
         )
-        self._objects = ObjectsApi(client, self._discovery)
-        self._related = RelatedObjects(watches, self._objects, self._queue)
-        self._watching = Watching(
-            lambda gvk, namespace, on_change: Reflector(client, self._discovery, gvk, namespace, on_change),
+
+    def _sources(self) -> Watching:
+        client, discovery = self.client, self._discovery
+        return Watching(
+            lambda gvk, namespace, on_change: Reflector(client, discovery, gvk, namespace, on_change),
             self._queue,
             self._resource_changed if self._related.looks else self._report.changed,
             own_write=self.proxy.own_write,
             settle=self.proxy.settle,
             look=self._related.look if self._related.looks else None,
         )
-        reconciler = self._reconciler()
-        reconciler.related = self._related
-        self.workers = Workers(self._queue, reconciler.reconcile, total, self._report.followed)
-        self._metrics.live(self._readings(caps, reconciler))
-        self.leadership = leadership(settings, client, fence, self._reactions())
 
     @classmethod
     async def build(cls, stack: AsyncExitStack, settings: Settings, watches: Watches, before: Before) -> _Parts:
@@ -191,21 +200,17 @@ class _Parts:
                 self._settings.metrics_bind_address,
                 self._metrics.registry,
                 tls=tls.context if tls else None,
-                guard=Reviews(self._client).guard if self._settings.metrics_require_rbac else None,
+                guard=Reviews(self.client).guard if self._settings.metrics_require_rbac else None,
             ),
             "user_metrics": usermetrics.of(self._settings, self._metrics.registry),
             "proxy": self.proxy,
         }
-        watches, own = self._watches.values(), (self._client, self.executor, self.proxy, self._metrics)
+        watches, own = self._watches.values(), (self.client, self.executor, self.proxy, self._metrics)
         parts |= admission.parts(self._settings, watches, *own, stopping)
         for part in parts.values():
             stack.push_async_callback(part.stop)
             await part.start()
         announce.listening(parts.items())
-
-    def introduce(self) -> None:
-        """Say which cluster this is, and what is to be done there."""
-        announce.introduce(self._client.identity, self._settings, self._watches, Path.cwd())
 
     def work(self, stack: AsyncExitStack) -> None:
         """Begin to watch and to reconcile: for whoever leads."""
@@ -289,8 +294,3 @@ class _Parts:
     def _trouble(self) -> str:
         """What keeps the operator from being ready; the other kinds are served."""
         return announce.unready(self._watching.resource_reflectors())
-
-
-def _wants_children(watch: Watch) -> bool:
-    """Whether anybody asks what a run wrote or read."""
-    return bool(watch.reconcile_on) or any(map(uses_children, watch.status.values()))

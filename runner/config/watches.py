@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.config.admission import Admission, Conversion
+from runner.config.expressions import uses_children
 from runner.objects import GroupVersionKind
 
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
@@ -143,6 +144,11 @@ class Watch:
     admission: Admission | None = None
     conversions: Mapping[str, Conversion] = field(default_factory=dict)
     crd: Definition = field(default_factory=Definition)
+
+    @property
+    def asks_for_children(self) -> bool:
+        """Whether anybody asks what a run wrote or read."""
+        return bool(self.reconcile_on) or any(map(uses_children, self.status.values()))
 
     @property
     def has_webhooks(self) -> bool:
