@@ -45,12 +45,23 @@ class Specs:
         `templated`: strings with Jinja in them will be templated, and are not looked at. Raises RunError where
         nobody can say.
         """
-        message = {"file": str(file), "values": dict(values), "templated": templated}
+        answer = await self._answer({"file": str(file), "values": dict(values), "templated": templated})
+        return list(answer["mistakes"])
+
+    async def numbered(self, file: Path, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The values with numbers and truths where the argument specs want them, and not strings of them.
+
+        Templates of Ansible before 2.19 yield strings. Raises RunError where nobody can say.
+        """
+        answer = await self._answer({"file": str(file), "values": dict(values), "numbered": True})
+        return dict(answer["values"])
+
+    async def _answer(self, message: dict[str, Any]) -> Mapping[str, Any]:
         async with self._turns:
             answer = await self._ask(message)
         if "broken" in answer:
             raise RunError(f"the argument specs cannot be used: {answer['broken']}")
-        return list(answer["mistakes"])
+        return answer
 
     async def start(self) -> Zygote:
         """Have the process ready. Raises RunError. Whoever is cancelled meanwhile only stops waiting."""

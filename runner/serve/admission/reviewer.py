@@ -104,7 +104,8 @@ class Reviewer:
         found = await self._tasks.perform(watch, admission.default, review)
         if found.refusals:
             return Verdict("denied", "; ".join(found.refusals), found.warnings)
-        patch = patch_for(review.body, found.data, snake_case=watch.snake_case)
+        data = await self._specs.numbered(admission.specs, found.data) if admission.specs else found.data
+        patch = patch_for(review.body, data, snake_case=watch.snake_case)
         return Verdict(warnings=found.warnings, patch=patch)
 
 

@@ -38,6 +38,7 @@ _WORDS = {
     "path": "a path",
     "str": "a string",
 }
+_NUMBERS = ("bool", "float", "int")
 _UNASKED = {"required": False}
 _LONGEST = 80
 """Characters of a value that are shown."""
@@ -52,9 +53,11 @@ def serve(connection: socket.socket) -> None:
         wire.close(descriptors)
         try:
             options = _options(files, message["file"])
-            answer: wire.Message = {
-                "mistakes": mistakes(options, message["values"], templated=message["templated"])
-            }
+            answer: wire.Message = (
+                {"values": numbered(options, message["values"])}
+                if message.get("numbered")
+                else {"mistakes": mistakes(options, message["values"], templated=message["templated"])}
+            )
         except Exception as error:  # a file that is no argument specs, or a spec that the validator cannot work by
             answer = {"broken": f"{message['file']}: {type(error).__name__}: {error}"}
         wire.send(connection, answer)
@@ -115,6 +118,25 @@ def mistakes(options: Options, values: Mapping[str, Any], *, templated: bool) ->
     found = list(_locate(options, given, (), {}))
     hidden = remove_values(result.error_messages, result._no_log_values)
     return found or [{"path": [], "text": text, "names": sorted(options)} for text in hidden]
+
+
+def numbered(options: Options, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values, with numbers and truths where options want them and a template left strings, as before 2.19."""
+    known = _known(options)
+    return {name: _numbered(options.get(known.get(name, "")) or {}, value) for name, value in values.items()}
+
+
+def _numbered(option: Mapping[str, Any], value: Any) -> Any:
+    inner = option.get("options") or {}
+    if isinstance(value, dict):
+        return numbered(inner, value)
+    if isinstance(value, list):
+        item = {"type": option.get("elements"), "options": inner}
+        return [_numbered(item, each) for each in value]
+    if not isinstance(value, str) or option.get("type") not in _NUMBERS:
+        return value
+    result = ArgumentSpecValidator({"value": {"type": option["type"]}}).validate({"value": value})
+    return value if result.error_messages else result.validated_parameters["value"]
 
 
 def _known(options: Options) -> dict[str, str]:

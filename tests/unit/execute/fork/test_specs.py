@@ -10,7 +10,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.execute.fork.inside.specs import _read, mistakes
+from runner.execute.fork.inside.specs import _read, mistakes, numbered
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "image": {"type": "str", "required": True, "description": "The image to run"},
@@ -103,6 +103,21 @@ def test_a_secret_is_not_shown() -> None:
 def test_what_a_template_will_yield_is_not_looked_at() -> None:
     assert mistakes(OPTIONS, {"image": "a", "size": "{{ 3 }}"}, templated=True) == []
     assert mistakes(OPTIONS, {"image": "a", "size": "{{ 3 }}"}, templated=False)
+
+
+def test_numbers_and_truths_that_a_template_left_strings_are_what_options_want() -> None:
+    left: dict[str, Any] = {"size": "3", "debug": "True", "ports": ["80"], "storage": [{"inner": {"deep": "1"}}]}
+    assert numbered(OPTIONS, left) == {
+        "size": 3,
+        "debug": True,
+        "ports": [80],
+        "storage": [{"inner": {"deep": 1}}],
+    }
+
+
+@pytest.mark.parametrize("value", [{"image": "3"}, {"size": "many"}, {"size": None}, {"other": "3"}])
+def test_what_is_or_becomes_no_number_stays(value: dict[str, Any]) -> None:
+    assert numbered(OPTIONS, value) == value
 
 
 @given(
