@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+
 import pytest
+import structlog
 
 pytest_plugins = [f"tests.fixtures.{name}" for name in ("cluster", "operators", "containers", "terminal")]
 
@@ -13,3 +17,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--parity-go", action="store_true", help="leave out the Go operator's defects that are mended")
     pages = parser.getgroup("docs", "the commands of the documentation")
     pages.addoption("--empty-cache", action="store_true", help="have the pages get the control plane's programs")
+
+
+@pytest.fixture(autouse=True)
+def _logs_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No test inherits how another one configured the logs, nor a logger that keeps it."""
+    configure, root = structlog.configure, logging.getLogger()
+    before, level = structlog.get_config(), root.level
+    monkeypatch.setattr(
+        structlog, "configure", lambda **how: configure(**{**how, "cache_logger_on_first_use": False})
+    )
+    handlers = list(root.handlers)
+    yield
+    configure(**before)
+    root.handlers, root.level = handlers, level

@@ -107,7 +107,8 @@ async def _drawn(work: Work) -> int:
     kubeconfig, file = work.plane.kubeconfig, work.plane.layout.operator_log
     board, notices = Board(Path.cwd()), Notices()
     head = [f"export KUBECONFIG={kubeconfig}", f"log: {file}"]
-    screen = Screen(board, notices, head, f"No custom resources yet. {apply_samples(Path.cwd(), kubeconfig)}")
+    empty = f"No custom resources yet. {apply_samples(Path.cwd(), kubeconfig)}"
+    screen = Screen(board, notices, head, empty, work.settings.environment)
     board.on_change = screen.changed
     with file.open("w", encoding="utf-8") as log:
         configure_logs(work.settings.log_level, "console", log, notice=notices)

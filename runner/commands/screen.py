@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TextIO
 
@@ -71,11 +71,17 @@ class Notices:
 class Screen:
     """Draws a board while it is open. `head` are the lines above the table, `empty` stands in for rows."""
 
-    def __init__(self, board: Board, notices: Notices, head: Sequence[str], empty: str) -> None:
+    def __init__(
+        self, board: Board, notices: Notices, head: Sequence[str], empty: str, environment: Mapping[str, str]
+    ) -> None:
         self._board = board
         self._notices = notices
         self._head = head
         self._empty = empty
+        # Not COLUMNS and LINES: they are as old as the process that set them, and know no resizing.
+        self._environment = {
+            name: value for name, value in environment.items() if name not in ("COLUMNS", "LINES")
+        }
         self._changed = asyncio.Event()
         self._output: TextIO = sys.stdout  # as it is before everything is logged
 
@@ -92,7 +98,7 @@ class Screen:
     async def open(self) -> AsyncIterator[None]:
         """Draw while this lasts; then the terminal is as it was, and the table is printed once more."""
 
-        console = Console(file=self._output)
+        console = Console(file=self._output, _environ=self._environment)
         live = Live(console=console, screen=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
         loop = asyncio.get_running_loop()
         with suppress(ValueError):  # a test's loop is not the main thread's

@@ -49,6 +49,7 @@ class NoGrant:
 
     kubeconfig = ""
     children = ()
+    calls = frozenset[tuple[str, ...]]()
 
 
 class Bench:

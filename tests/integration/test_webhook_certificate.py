@@ -66,6 +66,7 @@ def registered(observer: Observer) -> Iterator[Observer]:
     yield observer
     observer.delete("admissionregistration.k8s.io/v1", KIND, observer.namespace)
     observer.delete("apiextensions.k8s.io/v1", CRD, NAME)
+    wait_for("it to be gone", lambda: not observer.get("apiextensions.k8s.io/v1", CRD, NAME), seconds=30)
 
 
 @pytest.fixture

@@ -8,22 +8,12 @@ import logging
 import subprocess
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
 
 import pytest
 import structlog
 
 from runner.config.settings import read_settings
 from runner.logs import configure_logs, everything_logged, sentence
-
-
-@pytest.fixture(autouse=True)
-def _restored_logging() -> Iterator[None]:
-    root = logging.getLogger()
-    handlers, level = root.handlers, root.level
-    yield
-    root.handlers, root.level = handlers, level
-    structlog.reset_defaults()
 
 
 def test_a_json_record_has_the_fields_of_the_go_operator_first() -> None:

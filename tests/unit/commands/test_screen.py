@@ -31,7 +31,7 @@ def board_of(*rows: Row) -> Board:
 
 def drawn(board: Board, width: int = 120, height: int = 24, notices: Notices | None = None) -> list[str]:
     """The lines of a terminal of that size."""
-    screen = Screen(board, notices or Notices(), ["the head"], "nothing yet")
+    screen = Screen(board, notices or Notices(), ["the head"], "nothing yet", {})
     output = io.StringIO()
     Console(file=output, width=width, height=height).print(screen.drawing(width, height))
     return [line.rstrip() for line in output.getvalue().splitlines()]
