@@ -121,7 +121,7 @@ async def serve(tmp_path: Path) -> AsyncIterator[Serve]:
         content, other = Content(tmp_path / "role", is_role=True), {"v2": Conversion({"n": "spec.size"})}
         watch = Watch(GVK, content, admission=admission, mark_unsafe=True, conversions=other)
         tasks, metrics, certificate = Scripted(), Metrics(), ServingCertificate("webhooks")
-        listener = webhooks([watch], Reviewer(specs, tasks, live), certificate, 0, metrics)  # type: ignore[arg-type]
+        listener = webhooks([watch], Reviewer(specs, tasks.perform, live), certificate, 0, metrics)
         await listener.start()
         session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
         asking = Asking(session, listener, certificate, metrics, tasks)

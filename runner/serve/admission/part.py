@@ -24,6 +24,7 @@ from runner.serve.admission.reviewer import Reviewer
 from runner.serve.admission.secret import SecretCertificate
 from runner.serve.admission.server import webhooks
 from runner.serve.admission.tasks import Tasks
+from runner.serve.aside import Aside, at_home
 from runner.serve.certificates import ServingCertificate
 from runner.serve.metrics import Listener
 from runner.serve.proxy import Proxy
@@ -89,9 +90,10 @@ class Admission:
         self._registration: Registration | None = None
         if settings.webhooks == "dev":
             self._registration = Registration(client, self._watches, settings.namespaces, stopping)
+        self._aside = Aside("webhooks")
         self._server: Listener = webhooks(
             self._watches,
-            Reviewer(self._specs, tasks, ObjectsApi(client, Discovery(client)).get),
+            Reviewer(self._specs, at_home(tasks.perform), at_home(ObjectsApi(client, Discovery(client)).get)),
             self.certificate,
             settings.webhook_port,
             metrics,
@@ -104,7 +106,8 @@ class Admission:
 
     async def start(self) -> None:
         """Raises ListenError when the port is in use."""
-        await self._server.start()
+        self._aside.start()
+        await self._aside.run(self._server.start())
         self._tasks.append(asyncio.create_task(self._warm_up(), name="admission-warm-up"))
         if self._secret is not None:
             self._tasks.append(asyncio.create_task(self._secret.run(), name="webhook-certificate"))
@@ -118,16 +121,17 @@ class Admission:
             await ended(task)
         if self._registration is not None:
             await self._registration.withdraw()
-        await self._server.stop()
+        await self._aside.run(self._server.stop())
         await self._executor.close()
-        await self._specs.close()
+        await self._aside.run(self._specs.close())
+        await self._aside.stop()
 
     async def _warm_up(self) -> None:
         """So that the first review is as fast as the others; whatever fails now is told by a review."""
         admissions = [watch.admission for watch in self._watches if watch.admission]
         with suppress(RunError):
             if any(admission.specs for admission in admissions):
-                await self._specs.start()
+                await self._aside.run(self._specs.start())
             if any(admission.tasks or admission.default for admission in admissions):
                 await self._executor.warm_up()
 

@@ -19,7 +19,7 @@ from runner.execute.variables import spec_vars
 from runner.objects import Body, GroupVersionKind, ObjectKey
 from runner.serve.admission.defaults import patch_for
 from runner.serve.admission.review import Review, Verdict
-from runner.serve.admission.tasks import BusyError, Tasks
+from runner.serve.admission.tasks import BusyError, Performed
 
 log = structlog.get_logger(__name__)
 
@@ -28,6 +28,7 @@ TIME = 9.0
 SHOWN = 20
 """Mistakes in one answer."""
 Decide = Callable[[Watch, Review], Awaitable[Verdict]]
+Perform = Callable[[Watch, str, Review], Awaitable[Performed]]
 Read = Callable[[ObjectKey], Awaitable[Body]]
 SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
 REPLICAS = ".spec.replicas"
@@ -38,10 +39,10 @@ TOO_DEEP = "is nested too deeply: Ansible could not read it; make it flatter"
 class Reviewer:
     """Comes to a verdict, or says what the failure policy says."""
 
-    def __init__(self, specs: Specs, tasks: Tasks, read: Read) -> None:
-        """`read` gives an object live."""
+    def __init__(self, specs: Specs, perform: Perform, read: Read) -> None:
+        """`perform` is that of `Tasks`; `read` gives an object live."""
         self._specs = specs
-        self._tasks = tasks
+        self._perform = perform
         self._read = read
 
     async def validate(self, watch: Watch, review: Review) -> Verdict:
@@ -92,7 +93,7 @@ class Reviewer:
                 return Verdict("denied", "; ".join(lines))
         if not admission.tasks:
             return Verdict()
-        found = await self._tasks.perform(watch, admission.tasks, review)
+        found = await self._perform(watch, admission.tasks, review)
         if found.refusals:
             return Verdict("denied", "; ".join(found.refusals), found.warnings)
         return Verdict(warnings=found.warnings)
@@ -101,7 +102,7 @@ class Reviewer:
         admission = watch.admission
         if admission is None or not admission.default:
             return Verdict()
-        found = await self._tasks.perform(watch, admission.default, review)
+        found = await self._perform(watch, admission.default, review)
         if found.refusals:
             return Verdict("denied", "; ".join(found.refusals), found.warnings)
         data = await self._specs.numbered(admission.specs, found.data) if admission.specs else found.data
