@@ -6,6 +6,7 @@ Drawn by rich on the terminal's alternate screen, which a terminal gives back as
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 import time
@@ -50,7 +51,7 @@ _MOST = {"kind": 0.15, "name": 0.4, "why": 0.25}
 """The share of a line that a column may take."""
 _TOLD_ELSEWHERE = ("runner.runs", "runner.commands.reloading")
 """Whose warnings and errors the table shows in its own way."""
-_GIVE_BACK = "\x1b[?1049l\x1b[?25h"
+_GIVE_BACK = b"\x1b[?1049l\x1b[?25h"
 
 
 class Notices:
@@ -91,8 +92,7 @@ class Screen:
 
     def give_back(self) -> None:
         """Give the terminal back at once, whatever else goes on."""
-        self._output.write(_GIVE_BACK)
-        self._output.flush()
+        os.write(self._output.fileno(), _GIVE_BACK)  # past the stream: a signal may find it half-way in a drawing
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:

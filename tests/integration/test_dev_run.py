@@ -91,7 +91,9 @@ def gizmo(kinds: Observer) -> Iterator[dict[str, Any]]:
     """A CRD that is not in the cluster yet."""
     crd = definition("Gizmo")
     yield crd
-    kinds.delete("apiextensions.k8s.io/v1", "CustomResourceDefinition", crd["metadata"]["name"])
+    place = "apiextensions.k8s.io/v1", "CustomResourceDefinition", crd["metadata"]["name"]
+    kinds.delete(*place)
+    wait_for("it to be gone", lambda: not kinds.get(*place), seconds=30)
 
 
 def test_kind_that_is_added_with_its_crd_is_served_and_the_others_rest(

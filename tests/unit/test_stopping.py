@@ -10,12 +10,12 @@ from collections.abc import Iterator
 import pytest
 
 PROGRAM = """
-import asyncio, time
+import asyncio, os, time
 from runner.stopping import stopped_by_signals
 
 async def main():
     stopping = asyncio.Event()
-    with stopped_by_signals(stopping, lambda: print("restored", flush=True)):
+    with stopped_by_signals(stopping, lambda: os.write(1, b"restored\\n")):
         print("ready", flush=True)
         {waiting}
         await stopping.wait()
