@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import socket
+from asyncio.sslproto import SSLProtocol
 
 from runner.errors import ListenError, SettingsError
 
 BACKLOG = 128
 TRIES = 10
+SSLProtocol.max_size = 32 * 1024  # asyncio's own: 256 KiB for each connection, of which a burst opens hundreds
 NO_IPV6 = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT})
 
 
