@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from runner.config.yamlfile import Located
@@ -65,6 +66,34 @@ def at(schema: Schema, path: Sequence[str]) -> Schema | None:
     if isinstance(additional, Mapping):
         return at(additional, rest)
     return {} if additional is True or schema.get("x-kubernetes-preserve-unknown-fields") is True else None
+
+
+def declared(schema: dict[str, Any], path: str) -> dict[str, Any] | None:
+    """The schema at a path as `crd` in watches.yaml has them, such as `spec.users[].name`; `.` is the whole.
+
+    None where no part of the schema is at that path, whatever is kept there.
+    """
+    for name in filter(None, path.replace(ITEM, f".{ITEM}").split(".")):
+        found = schema.get("items") if name == ITEM else properties_of(schema).get(name)
+        if not isinstance(found, dict):
+            return None
+        schema = found
+    return schema
+
+
+def nearest(schema: Schema, path: str) -> str:
+    """The hint which path of the schema may be meant; empty where none is near."""
+    close = difflib.get_close_matches(path, list(_paths(schema, "")), 1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def _paths(schema: Schema, path: str) -> Iterator[str]:
+    inner = {f"{path}.{name}".lstrip("."): found for name, found in properties_of(schema).items()}
+    inner |= {f"{path}{ITEM}": schema["items"]} if "items" in schema else {}
+    for name, found in inner.items():
+        if isinstance(found, Mapping):
+            yield name
+            yield from _paths(found, name)
 
 
 def keeps(schema: Schema, path: Sequence[str]) -> bool:
