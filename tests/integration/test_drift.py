@@ -423,6 +423,24 @@ def test_preview_of_a_change_shows_the_change_and_of_no_change_nothing(
     assert "-  greeting: hello\n+  greeting: hi\n" in other.stdout
 
 
+def test_preview_lists_what_would_be_pruned_and_deletes_none_of_it(
+    project: Project, operate: Operate, things: Things, control_plane: ControlPlane
+) -> None:
+    loop = "  loop: '{{ names }}'\n"
+    project.role("keep", KEEP.replace("name }}", "name }}-{{ item }}").replace("Keep a", "Keep each") + loop)
+    project.watch("keep", prune=True)
+    operate()
+    things.create("a", {"names": ["one", "two"]})
+    things.wait("a", "Successful")
+    body = {"apiVersion": GROUP, "kind": "Thing", "metadata": {"name": "a"}, "spec": {"names": ["one"]}}
+
+    shown = previewed(project.path, body, control_plane, things.observer.namespace)
+
+    assert shown.returncode == 1, shown.stderr
+    assert shown.stdout.endswith(f"Would be pruned:\n- ConfigMap {things.observer.namespace}/a-two\n")
+    assert things.observer.get("v1", "ConfigMap", "a-two")
+
+
 def test_preview_refuses_an_unknown_field_as_kubectl_apply_does(
     project: Project, things: Things, control_plane: ControlPlane
 ) -> None:
