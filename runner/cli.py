@@ -52,7 +52,7 @@ class Module(Protocol):
 
 
 COMMANDS = {
-    "init": Command("make a project", "commands.init"),
+    "init": Command("make a project", "scaffold.project"),
     "create": Command("add a kind to a project, or a webhook", "commands.create"),
     "run": Command("run the operator", "commands.run", as_run=True),
     "run-once": Command(
