@@ -1,4 +1,4 @@
-"""The schemas of CRDs: what they keep of a custom resource, and which variables its spec can give. Pure."""
+"""The schemas of CRDs: what they declare, and what they keep of a custom resource. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from runner.config.yamlfile import Located
-from runner.execute.variables import to_snake
 from runner.validate.documents import Document, child, members, text
 
 Schema = Mapping[str, Any]
@@ -32,16 +31,6 @@ def schema_of(crd: Document, version: str) -> Located:
     """The schema of a version's objects; a null where there is none."""
     found = version_of(crd, version)
     return child(found[1], "schema", "openAPIV3Schema") if found else Located(None, crd.node.line)
-
-
-def spec_fields(crd: Document, version: str, *, snake_case: bool) -> frozenset[str] | None:
-    """The variables that the fields of a spec become; None where the schema keeps fields that it does not name."""
-    spec = child(schema_of(crd, version), "properties", "spec")
-    schema = spec.plain()
-    if not isinstance(schema, dict) or keeps_all(schema) or crd.get("spec", "preserveUnknownFields").value is True:
-        return None
-    names = properties_of(schema)
-    return frozenset(map(to_snake, names)) if snake_case else frozenset(names)
 
 
 def properties_of(schema: Schema) -> Schema:
