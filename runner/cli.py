@@ -90,7 +90,7 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError("\n".join(lines))
 
     def _choices(self, message: str) -> list[str]:
-        commands = self._subparsers._group_actions[0] if self._subparsers else None  # noqa: SLF001  (as above)
+        commands = self._subparsers._group_actions[0] if self._subparsers else None  # noqa: SLF001  (no public name)
         if not isinstance(commands, _Commands) or f"{commands.metavar}" not in message:
             return []
         known = [(known.dest, known.help) for known in commands._get_subactions()]  # noqa: SLF001
@@ -179,9 +179,8 @@ def _module(command: Command) -> Module:
 
 
 def _complain(error: OperatorError, *, as_json: bool) -> None:
-    log = structlog.get_logger(
-        __name__
-    )  # as it is configured now: it is twice, first for what is wrong with flags
+    # As it is configured now: it is twice, first for what is wrong with flags.
+    log = structlog.get_logger(__name__)
     if not as_json:
         sys.stderr.write(f"Error: {error}\n")
     elif isinstance(error, WatchesError):
