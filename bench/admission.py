@@ -31,7 +31,7 @@ import yaml
 from aiohttp import web
 
 from bench import accounting
-from bench.observer import Observer, condition, wait_for
+from bench.observer import Observer, any_spec, condition, wait_for
 from bench.operator import OperatorProcess
 from runner.config.webhooks import path
 from runner.dev.controlplane import ControlPlane
@@ -39,6 +39,7 @@ from runner.objects import GroupVersionKind
 from runner.serve.certificates import LOCAL, Pair, issued
 
 GROUP, VERSION = "bench.example.com", "v1"
+API = f"{GROUP}/{VERSION}"
 KINDS = ("Speced", "Tasked", "Busy")
 SPECS = """
 argument_specs:
@@ -186,26 +187,18 @@ def written(project: Path) -> None:
 
 
 def defined(observer: Observer) -> None:
-    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    schema = {"type": "object", "properties": {"spec": anything, "status": anything}}
-    version = {"name": VERSION, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
     for kind in KINDS:
-        names = {"kind": kind, "plural": f"{kind.lower()}s", "singular": kind.lower()}
-        spec = {"group": GROUP, "scope": "Namespaced", "names": names}
-        body: dict[str, Any] = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
-        body |= {"metadata": {"name": f"{names['plural']}.{GROUP}"}}
-        observer.apply({**body, "spec": {**spec, "versions": [{**version, "subresources": {"status": {}}}]}})
-        wait_for(f"{kind} to be served", partial(observer.serves, f"{GROUP}/{VERSION}", kind), seconds=30)
+        observer.apply(any_spec(API, kind))
+        wait_for(f"{kind} to be served", partial(observer.serves, API, kind), seconds=30)
 
 
 def reconciled(observer: Observer, size: int) -> float:
     """Seconds of one reconcile, from a change to Successful."""
-    api = f"{GROUP}/{VERSION}"
     began = time.perf_counter()
-    observer.apply({"apiVersion": api, "kind": "Busy", "metadata": {"name": "a"}, "spec": {"size": size}})
+    observer.apply({"apiVersion": API, "kind": "Busy", "metadata": {"name": "a"}, "spec": {"size": size}})
 
     def done() -> bool:
-        body = observer.get(api, "Busy", "a") or {}
+        body = observer.get(API, "Busy", "a") or {}
         found = condition(body, "Successful")
         current = found.get("observedGeneration") == body.get("metadata", {}).get("generation")
         return bool(current and found.get("status") == "True")

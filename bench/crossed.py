@@ -14,7 +14,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import runner
-from bench.observer import Observer, condition, wait_for
+from bench.observer import Observer, any_spec, condition, wait_for
 from bench.operator import OperatorProcess
 from runner.dev.controlplane import ControlPlane
 
@@ -55,7 +55,7 @@ def crossed(directory: Path) -> set[str]:
     project = _project(directory / "project")
     with ControlPlane(directory / "plane") as plane:
         observer = Observer(plane.kubeconfig)
-        observer.apply(_definition())
+        observer.apply(any_spec(f"{GROUP}/v1", KIND))
         wait_for("the kind to be served", lambda: observer.serves(f"{GROUP}/v1", KIND), seconds=30)
         environment = {"PYTHONPATH": str(directory), "TRACE_FLAG": str(flag), "TRACE_FOUND": str(found)}
         flags = ("--executor=warm", "--max-concurrent-reconciles=1")
@@ -125,24 +125,6 @@ def _project(directory: Path) -> Path:
 def _resource(number: int) -> dict[str, object]:
     metadata = {"name": "one", "namespace": "default"}
     return {"apiVersion": f"{GROUP}/v1", "kind": KIND, "metadata": metadata, "spec": {"number": number}}
-
-
-def _definition() -> dict[str, object]:
-    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {
-        "name": "v1",
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": anything, "status": anything}}},
-        "subresources": {"status": {}},
-    }
-    names = {"kind": KIND, "plural": "traced", "singular": "traced"}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"traced.{GROUP}"},
-        "spec": {"group": GROUP, "scope": "Namespaced", "names": names, "versions": [version]},
-    }
 
 
 def main() -> int:

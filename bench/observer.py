@@ -134,6 +134,23 @@ def condition(body: Object | None, kind: str) -> Object:
     return next((item for item in listed if item.get("type") == kind), {})
 
 
+def any_spec(api_version: str, kind: str, scope: str = "Namespaced", *, status_subresource: bool = True) -> Object:
+    """The CustomResourceDefinition of a kind that takes any spec and status."""
+    group, _, version = api_version.partition("/")
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    schema = {"type": "object", "properties": {"spec": anything, "status": anything}}
+    served = {"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    if status_subresource:
+        served["subresources"] = {"status": {}}
+    names = {"kind": kind, "plural": f"{kind.lower()}s", "singular": kind.lower()}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{names['plural']}.{group}"},
+        "spec": {"group": group, "scope": scope, "names": names, "versions": [served]},
+    }
+
+
 def _documents(source: Path) -> Iterable[Object]:
     for path in sorted(source.glob("*.y*ml")) if source.is_dir() else [source]:
         yield from filter(None, yaml.safe_load_all(path.read_text()))

@@ -8,7 +8,7 @@ import importlib
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
@@ -21,7 +21,12 @@ from runner.logs import configure_logs
 from runner.version import line
 
 PROGRAM = "ansible-operator"
-SHELLS = ("bash", "zsh", "fish", "powershell")
+SHELLS = {
+    "bash": "for bash: source <(ansible-operator completion bash)",
+    "zsh": "for zsh: ansible-operator completion zsh > _ansible-operator, in a directory of fpath",
+    "fish": "for fish: ansible-operator completion fish | source",
+    "powershell": "for PowerShell: ansible-operator completion powershell | Out-String | Invoke-Expression",
+}
 
 _Commands = argparse._SubParsersAction  # noqa: SLF001  (argparse has no public name for it)
 
@@ -47,7 +52,7 @@ class Module(Protocol):
 
 
 COMMANDS = {
-    "init": Command("make a project", "commands.init"),
+    "init": Command("make a project", "scaffold.project"),
     "create": Command("add a kind to a project, or a webhook", "commands.create"),
     "run": Command("run the operator", "commands.run", as_run=True),
     "run-once": Command(
@@ -75,10 +80,29 @@ _IGNORE_MORE_WORDS = ("run", "version", "help", None)
 
 
 class _Parser(argparse.ArgumentParser):
-    """Ends with one `Error: …` and exit code 1; the usage of all flags is for who asks for it."""
+    """Ends with one `Error: …` and exit code 1; the usage of all flags is for who asks for it.
+
+    Where something has to be chosen first, such as WHAT to create, the error lists what there is to choose.
+    """
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}\nRun '{self.prog} --help' for usage.")
+        lines = [message, *self._choices(message), f"Run '{self.prog} --help' for usage."]
+        raise UsageError("\n".join(lines))
+
+    def _choices(self, message: str) -> list[str]:
+        commands = self._subparsers._group_actions[0] if self._subparsers else None  # noqa: SLF001  (no public name)
+        if not isinstance(commands, _Commands) or f"{commands.metavar}" not in message:
+            return []
+        known = [(known.dest, known.help) for known in commands._get_subactions()]  # noqa: SLF001
+        width = max(len(name) for name, _ in known)
+        return [f"  {name:<{width}}  {text}" for name, text in known]
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:  # noqa: ANN401  (as it has it)
+        """As ever, but for a choice that the error lists line by line: argparse would list it in the sentence."""
+        if isinstance(action, _Commands) and value not in action.choices:
+            unknown = f'unknown {action.metavar} "{value}" for "{self.prog}"{_nearest(value, action.choices)}'
+            raise argparse.ArgumentError(None, unknown)
+        super()._check_value(action, value)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401  (as it has them)
         """As ever; `parser` of what was parsed is the innermost, such as that of `dev run`."""
@@ -141,7 +165,9 @@ def parser_for(command: str) -> tuple[argparse.ArgumentParser, _Commands[argpars
             _module(known).add_arguments(added)
     commands.add_parser("version", help="print the version")
     completion = commands.add_parser("completion", help="print a completion script for a shell")
-    completion.add_argument("shell", choices=SHELLS, metavar="|".join(SHELLS))
+    shells = completion.add_subparsers(dest="shell", metavar="SHELL", required=True)
+    for name, text in SHELLS.items():
+        shells.add_parser(name, help=text, description=text)
     helping = commands.add_parser("help", help="print this help, or that of a command")
     helping.add_argument("topic", nargs="?", metavar="COMMAND")
     return parser, commands
@@ -153,9 +179,8 @@ def _module(command: Command) -> Module:
 
 
 def _complain(error: OperatorError, *, as_json: bool) -> None:
-    log = structlog.get_logger(
-        __name__
-    )  # as it is configured now: it is twice, first for what is wrong with flags
+    # As it is configured now: it is twice, first for what is wrong with flags.
+    log = structlog.get_logger(__name__)
     if not as_json:
         sys.stderr.write(f"Error: {error}\n")
     elif isinstance(error, WatchesError):
@@ -166,8 +191,7 @@ def _complain(error: OperatorError, *, as_json: bool) -> None:
 
 
 def _unknown_command(word: str) -> int:
-    near = "".join(f", did you mean {name}?" for name in difflib.get_close_matches(word, COMMANDS, n=1))
-    sys.stderr.write(f'Error: unknown command "{word}" for "{PROGRAM}"{near}\n')
+    sys.stderr.write(f'Error: unknown command "{word}" for "{PROGRAM}"{_nearest(word, COMMANDS)}\n')
     sys.stderr.write(f"Run '{PROGRAM} --help' for usage.\n")
     return 1
 
@@ -183,8 +207,11 @@ def _refuse(more: Sequence[str], parser: argparse.ArgumentParser, command: str |
 
 
 def _meant(flag: str) -> str:
-    names = [f"--{known.name}" for known in RUN_FLAGS if not (known.alias_of or known.ignored)]
-    return "".join(f", did you mean {name}?" for name in difflib.get_close_matches(flag, names, n=1))
+    return _nearest(flag, [f"--{known.name}" for known in RUN_FLAGS if not (known.alias_of or known.ignored)])
+
+
+def _nearest(word: str, names: Iterable[str]) -> str:
+    return "".join(f", did you mean {name}?" for name in difflib.get_close_matches(word, names, n=1))
 
 
 def _completion(parser: argparse.ArgumentParser, shell: str) -> int:

@@ -82,9 +82,9 @@ class Metrics:
         kind.waited.observe(waited)
         kind.worked.observe(seconds)
 
-    def settled(self, key: ObjectKey, *, succeeded: bool) -> None:
+    def object_reconciled(self, key: ObjectKey, *, succeeded: bool) -> None:
         """An object's reconcile has succeeded or failed."""
-        self._objects.settled(key, succeeded=succeeded)
+        self._objects.object_reconciled(key, succeeded=succeeded)
 
     def forget(self, key: ObjectKey) -> None:
         """A reconcile has found that the object is no more."""
@@ -211,7 +211,7 @@ class _Objects:
         self._fine: set[ObjectKey] = set()
         self._failing: dict[ObjectKey, float] = {}
 
-    def settled(self, key: ObjectKey, *, succeeded: bool) -> None:
+    def object_reconciled(self, key: ObjectKey, *, succeeded: bool) -> None:
         if not succeeded:
             self._fine.discard(key)
             self._failing.setdefault(key, time.time())

@@ -7,8 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 import structlog
+from hypothesis import HealthCheck, settings
 
 pytest_plugins = [f"tests.fixtures.{name}" for name in ("cluster", "operators", "containers", "terminal")]
+
+# Others may share the processors: how long an example takes says nothing.
+settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("shared")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

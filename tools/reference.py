@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator, Sequence
 
 from runner import cli
 from runner.config.flags import RUN_FLAGS, Flag, boolean
@@ -28,62 +29,35 @@ _MACHINE = {"max-concurrent-reconciles": "the processors it may use"}
 
 def page() -> str:
     """The whole page."""
-    return "\n".join(
-        [
-            "# Reference",
-            "",
-            "Made from the code by `make reference`. What is marked `+` the Go operator does not have.",
-            "",
-            "## Flags of `ansible-operator run`",
-            "",
-            *table(("flag", "type", "default", "meaning"), [_flag(flag) for flag in RUN_FLAGS]),
-            "",
-            "## `ansible-operator run-once KIND NAME` +",
-            "",
-            *table(("flag", "meaning"), _options(_command("run-once"))),
-            "",
-            "## `ansible-operator runs [KIND [NAME]]`, `runs show ID` +",
-            "",
-            *table(("flag", "meaning"), _options(_command("runs"))),
-            "",
-            "## `ansible-operator dev` +",
-            "",
-            *table(("command", "flag", "meaning"), _dev()),
-            "",
-            "## `ansible-operator generate WHAT [DIRECTORY]` +",
-            "",
-            *table(("command", "flag", "meaning"), _generate()),
-            "",
-            "## `ansible-operator scorecard [BUNDLE]` +",
-            "",
-            *table(("flag", "meaning"), _options(_command("scorecard"))),
-            "",
-            "## Fields of watches.yaml",
-            "",
-            *table(
-                ("field", "type", "default", "meaning"),
-                [
-                    (_name(field.name, field.ours), field.type, field.default, field.meaning)
-                    for field in WATCH_FIELDS
-                ],
-            ),
-            "",
-            "## Environment variables",
-            "",
-            *table(("variable", "effect"), [(f"`{name}`", effect) for name, effect in VARIABLES.items()]),
-            "",
-            "## Annotations of a custom resource",
-            "",
-            *table(
-                ("annotation", "effect"),
-                [(_name(name, name in _OURS), effect) for name, effect in ANNOTATIONS.items()],
-            ),
-            "",
-        ]
-    )
+    lines = [
+        "# Reference",
+        "",
+        "Made from the code by `make reference`. What is marked `+` the Go operator does not have.",
+    ]
+    for title, head, rows in _sections():
+        lines += ["", f"## {title}", "", *table(head, rows)]
+    return "\n".join([*lines, ""])
 
 
-def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+def _sections() -> Iterator[tuple[str, tuple[str, ...], Sequence[tuple[str, ...]]]]:
+    """A title, the heads of columns, and rows."""
+    flag, command = ("flag", "meaning"), ("command", "flag", "meaning")
+    full = ("type", "default", "meaning")
+    yield "Flags of `ansible-operator run`", ("flag", *full), [_flag(known) for known in RUN_FLAGS]
+    yield "`ansible-operator run-once KIND NAME` +", flag, _options(_command("run-once"))
+    yield "`ansible-operator runs [KIND [NAME]]`, `runs show ID` +", flag, _options(_command("runs"))
+    yield "`ansible-operator dev` +", command, _dev()
+    yield "`ansible-operator generate WHAT [DIRECTORY]` +", command, _generate()
+    yield "`ansible-operator scorecard [BUNDLE]` +", flag, _options(_command("scorecard"))
+    fields = [(_name(known.name, known.ours), known.type, known.default, known.meaning) for known in WATCH_FIELDS]
+    yield "Fields of watches.yaml", ("field", *full), fields
+    variables = [(f"`{name}`", effect) for name, effect in VARIABLES.items()]
+    yield "Environment variables", ("variable", "effect"), variables
+    annotations = [(_name(name, name in _OURS), effect) for name, effect in ANNOTATIONS.items()]
+    yield "Annotations of a custom resource", ("annotation", "effect"), annotations
+
+
+def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
     """A Markdown table, a line each."""
     return [f"| {' | '.join(cells)} |" for cells in (head, tuple("---" for _ in head), *rows)]
 

@@ -11,31 +11,37 @@ import asyncio
 import difflib
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import yaml
 
 from runner.commands.once import FLAGS, for_one_run
+from runner.config.arguments import partial
 from runner.config.flags import RUN_FLAGS, add_flags
 from runner.config.settings import Settings, read_settings
 from runner.config.watches import Engine, Watch
 from runner.config.watchesfile import load_watches
 from runner.config.yamlfile import read_all_yaml
+from runner.control import prune
 from runner.control.message import failure_message
+from runner.control.pause import PLACES
 from runner.differences import Difference, difference, masked
 from runner.errors import KindAbsentError, NotFoundError, RunError, SettingsError
 from runner.execute.executor import Executor
+from runner.execute.outcome import Outcome
 from runner.execute.run import Run
 from runner.execute.variables import extra_vars
 from runner.kube.client import Client
-from runner.kube.discovery import Discovery
+from runner.kube.discovery import Discovery, ObjectsApi
 from runner.logs import configure_logs
-from runner.objects import GroupVersionKind, Json, ObjectKey, Owner
+from runner.objects import GroupVersionKind, Json, ObjectKey, Owner, texts
+from runner.serve.grants import Grant
 from runner.serve.proxy import Proxy
+from runner.serve.touched import Touched
 from runner.stopping import either, ended, stopped_by_signals
 
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -43,6 +49,7 @@ _MERGE = "application/merge-patch+json"
 _DRY = {"dryRun": "All", "fieldValidation": "Strict"}  # unknown fields are refused, as by kubectl apply
 NOTHING, CHANGES = 0, 1
 """Exit codes; an error is 2."""
+PRUNED = "Would be pruned:\n"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,26 +61,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(parsed: argparse.Namespace, environment: Mapping[str, str]) -> int:
     """The exit code: 0 nothing would change, 1 something would, 130 interrupted. Raises OperatorError."""
     parsed.verbose, parsed.check, parsed.diff = 0, True, True
-    settings = for_one_run(read_settings(parsed, environment, terminal=sys.stderr.isatty()), parsed)
+    asked = read_settings(parsed, environment, terminal=sys.stderr.isatty())
+    settings, part = for_one_run(asked, parsed), partial(asked.ansible_args, asked.environment)
     configure_logs("error", settings.log_encoder)
     watches, notes = load_watches(settings.watches_file, Path.cwd(), settings.environment)
     for note in notes:
         sys.stderr.write(f"Warning: {note}\n")
-    return asyncio.run(_main(settings, watches, _resources(parsed.filename), parsed.namespace))
+    by_kind = {watch.gvk: watch for watch in watches}
+    return asyncio.run(_main(_preview(settings, part, by_kind, _resources(parsed.filename), parsed.namespace)))
 
 
-async def _main(settings: Settings, watches: Iterable[Watch], resources: list[Json], namespace: str) -> int:
+async def _main(preview: Coroutine[None, None, _Found]) -> int:
     stopping = asyncio.Event()
     with stopped_by_signals(stopping):
-        previewing = asyncio.create_task(_preview(settings, {w.gvk: w for w in watches}, resources, namespace))
+        previewing = asyncio.create_task(preview)
         await either(stopping.wait(), asyncio.wait({previewing}))
         if stopping.is_set():
             await ended(previewing)
             return 130
         found = previewing.result()
-    for each in found:
+    for each in found.differences:
         sys.stdout.write("".join(lines(each)))
-    return CHANGES if found else NOTHING
+    if found.superfluous:
+        sys.stdout.write("".join([PRUNED, *(f"- {key}\n" for key in found.superfluous)]))
+    return CHANGES if found.differences or found.superfluous else NOTHING
 
 
 def _resources(file: str) -> list[Json]:
@@ -129,6 +140,14 @@ def _lines(body: Json | None) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
+class _Found:
+    """What would change, and the dependents that would be deleted as the run no longer deals with them."""
+
+    differences: list[Difference] = field(default_factory=list)
+    superfluous: list[ObjectKey] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
 class _Cluster:
     client: Client
     discovery: Discovery
@@ -149,8 +168,13 @@ class _Cluster:
 
 
 async def _preview(
-    settings: Settings, watches: Mapping[GroupVersionKind, Watch], resources: list[Json], namespace: str
-) -> list[Difference]:
+    settings: Settings,
+    part: str,
+    watches: Mapping[GroupVersionKind, Watch],
+    resources: list[Json],
+    namespace: str,
+) -> _Found:
+    """`part` is the option that makes runs only a part of their content, if one does."""
     async with AsyncExitStack() as stack:
         client = await Client.connect(settings.cluster)
         stack.push_async_callback(client.close)
@@ -161,13 +185,13 @@ async def _preview(
         stack.push_async_callback(executor.close)
         stack.push_async_callback(proxy.stop)
         await proxy.start()
-        found: list[Difference] = []
+        found, one = _Found(), _One(settings, part, cluster, proxy, executor)
         for body in resources:
             key, watch = await _place(body, watches, cluster, namespace)
             live, wanted = await cluster.apply(key, body)
             own = difference(key.gvk.kind, live, wanted)
-            found += [own] if own is not None else []
-            found += await _performed(settings, watch, key, wanted, proxy, executor)
+            found.differences.extend([own] if own is not None else [])
+            await one.perform(watch, key, wanted, found)
         return found
 
 
@@ -188,30 +212,59 @@ async def _place(
     return ObjectKey(gvk, place, _name(body)), watches[gvk]
 
 
-async def _performed(
-    settings: Settings, watch: Watch, key: ObjectKey, body: Json, proxy: Proxy, executor: Executor
-) -> tuple[Difference, ...]:
-    """What the role or playbook would change. Raises RunError where that cannot be told."""
-    uid = str(body["metadata"].get("uid") or "preview")
-    with proxy.grant(Owner(key.gvk, key.namespace, key.name, uid)) as grant:
-        grant.only_dry_runs()
-        run = Run(
+@dataclass(frozen=True, slots=True)
+class _One:
+    """Performs the role or playbook of one custom resource after another in check mode."""
+
+    settings: Settings
+    part: str
+    cluster: _Cluster
+    proxy: Proxy
+    executor: Executor
+
+    async def perform(self, watch: Watch, key: ObjectKey, body: Json, found: _Found) -> None:
+        """Adds what would change to `found`. Raises RunError where that cannot be told."""
+        uid = str(body["metadata"].get("uid") or "preview")
+        with self.proxy.grant(Owner(key.gvk, key.namespace, key.name, uid)) as grant:
+            grant.only_dry_runs()
+            touched = grant.take_account(_nobody)
+            outcome = await self.executor.run(self._run(watch, key, body, grant))
+            if not outcome.succeeded:
+                raise RunError(f"{key}: the play failed in check mode: {failure_message(outcome)}")
+            if grant.unread:
+                raise RunError(f"{key}: could not be compared: {'; '.join(grant.unread)}")
+            found.differences.extend(grant.differences)
+        if watch.prune:
+            found.superfluous.extend(await self._superfluous(grant.owner, body, outcome, touched))
+
+    async def _superfluous(self, owner: Owner, body: Json, outcome: Outcome, touched: Touched) -> list[ObjectKey]:
+        why = prune.reason_not_to(outcome, self.part)
+        if why:
+            sys.stderr.write(f"Note: nothing of {owner.key} would be pruned after such a run: {why}\n")
+            return []
+        places = prune.places_of(texts(body["metadata"].get("annotations")).get(PLACES, ""))
+        objects = ObjectsApi(self.cluster.client, self.cluster.discovery)
+        found = await prune.look(objects, places, owner, touched)
+        if found.problems:
+            raise RunError(f"{owner.key}: what would be pruned cannot be told: {'; '.join(found.problems)}")
+        return [key for key, _ in found.superfluous]
+
+    def _run(self, watch: Watch, key: ObjectKey, body: Json, grant: Grant) -> Run:
+        return Run(
             ident="preview",
             key=key,
-            uid=uid,
+            uid=grant.owner.uid,
             content=watch.content,
             extra_vars=extra_vars(body, watch, finalizing=False).values,
             kubeconfig=grant.kubeconfig,
             verbosity=0,
-            deadline=settings.run_deadline,
-            gather_facts=settings.gather_facts,
-            ansible_args=settings.ansible_args,
+            deadline=self.settings.run_deadline,
+            gather_facts=self.settings.gather_facts,
+            ansible_args=self.settings.ansible_args,
             rescued_tasks_fail=watch.rescued_tasks_fail,
             engine=Engine.COLD,
         )
-        outcome = await executor.run(run)
-        if not outcome.succeeded:
-            raise RunError(f"{key}: the play failed in check mode: {failure_message(outcome)}")
-        if grant.unread:
-            raise RunError(f"{key}: could not be compared: {'; '.join(grant.unread)}")
-        return grant.differences
+
+
+async def _nobody(_kind: GroupVersionKind, _namespace: str) -> None:
+    """Is told where the run has dependents, of which a dry run makes none."""

@@ -41,7 +41,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", choices=("json",), metavar="json", help="all that is known, for programs"
     )
-    parser.add_argument("--all", action="store_true", help="also those for which a terminal has no room")
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="also those of other projects, and those that a terminal has no room for",
+    )
     usual = f"that of operators that run here, else {_RUNNER_DIR.default}"
     parser.add_argument("--runner-dir", metavar="VALUE", help=f"{_RUNNER_DIR.help} (default: {usual})")
 
@@ -65,25 +69,39 @@ def _roots(given: str | None) -> list[Path]:
 
 
 def _list(history: History, parsed: argparse.Namespace) -> None:
-    runs = of_kind(parsed.kind, history.runs(parsed.name, parsed.namespace))
+    found = history.runs(parsed.name, parsed.namespace)
+    own = found if parsed.all or parsed.runner_dir else of_project(Path.cwd(), found)
+    runs = of_kind(parsed.kind, own)
     _tell_problems(history.problems)
     if parsed.output:
         sys.stdout.write(json.dumps([described(run) for run in runs], indent=2) + "\n")
-        return
-    if not runs:
+    elif not runs:
         where = ", ".join(map(str, history.roots)) or f"{_RUNNER_DIR.default} (--runner-dir says where else)"
         _note(f"No such run is in {where}")
-        return
+    else:
+        _print(runs, whole=parsed.all)
+    if len(own) < len(found):
+        _note(f"Runs of other projects are left out, {len(found) - len(own)} of them: --all")
+
+
+def _print(runs: list[PastRun], *, whole: bool) -> None:
+    """The list; all of it on a terminal, too, if it is to be `whole`."""
     shown, width = runs, None
     if sys.stdout.isatty():
         width, height = shutil.get_terminal_size()
-        shown = runs if parsed.all else runs[: max(1, height - 4)]
+        shown = runs if whole else runs[: max(1, height - 4)]
     for line in table(shown, width, datetime.now(UTC)):
         sys.stdout.write(f"{line}\n")
     if len(shown) < len(runs):
         _note(f"... and {len(runs) - len(shown)} older ones: --all")
     for line in no_longer_there(runs):
         _note(line)
+
+
+def of_project(directory: Path, runs: Sequence[PastRun]) -> list[PastRun]:
+    """Those of the project in a directory; all of them where it holds none."""
+    is_project = (directory / "watches.yaml").is_file()
+    return [run for run in runs if not is_project or run.is_of(directory)]
 
 
 def of_kind(word: str, runs: Sequence[PastRun]) -> list[PastRun]:
@@ -207,7 +225,9 @@ def about(run: PastRun) -> Iterator[str]:
     rows = [("because", reason) for reason in run.texts("because")]
     rows += [("started", _started(run)), ("result", _result(run))]
     rows += [("", failure) for failure in run.texts("failures")]
-    rows += [("content", shown_place(run.text("content"))), ("output", str(run.artifacts / "stdout"))]
+    rows += [("content", shown_place(run.text("content")))]
+    rows += [("watches", run.text("watches"))] if run.text("watches") else []
+    rows += [("output", str(run.artifacts / "stdout"))]
     before = ""
     for name, text in rows:
         yield f"  {name if name != before else '':8} {text}"

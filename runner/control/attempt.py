@@ -147,6 +147,7 @@ def make_run(
         max_artifacts=step.max_artifacts,
         deadline=defaults.deadline,
         gather_facts=defaults.gather_facts,
+        watches=defaults.watches,
         ansible_args=defaults.ansible_args,
         rescued_tasks_fail=attempt.watch.rescued_tasks_fail,
         console_verbosity=step.console_verbosity,

@@ -62,7 +62,7 @@ class LiveStatus:
         self._gone: deque[str] = deque()
         self._looked: set[ObjectKey] = set()
         self._due: set[ObjectKey] = set()
-        self._following: dict[ObjectKey, asyncio.Task[None]] = {}
+        self._evaluating: dict[ObjectKey, asyncio.Task[None]] = {}
         self._slots = asyncio.Semaphore(AT_ONCE)
 
     def look(self, change: Change, owner_watch: OwnerWatch) -> None:
@@ -105,17 +105,19 @@ class LiveStatus:
         self._writer.forget(key)
 
     async def stop(self) -> None:
-        following = tuple(self._following.values())
-        for task in following:
+        evaluating = tuple(self._evaluating.values())
+        for task in evaluating:
             task.cancel()
-        await asyncio.gather(*following, return_exceptions=True)
+        await asyncio.gather(*evaluating, return_exceptions=True)
 
     def _evaluate_soon(self, owner: ObjectKey) -> None:
         self._due.add(owner)
-        if owner not in self._following:
-            self._following[owner] = asyncio.create_task(self._follow(owner), name=f"live status of {owner}")
+        if owner not in self._evaluating:
+            self._evaluating[owner] = asyncio.create_task(
+                self._evaluate_while_due(owner), name=f"live status of {owner}"
+            )
 
-    async def _follow(self, owner: ObjectKey) -> None:
+    async def _evaluate_while_due(self, owner: ObjectKey) -> None:
         backoff = Backoff(PACE, LONGEST_PAUSE, self._clock)
         try:
             while owner in self._due:
@@ -127,7 +129,7 @@ class LiveStatus:
                 await self._clock.sleep(PACE if held else backoff.next())
         finally:
             self._due.discard(owner)
-            del self._following[owner]
+            del self._evaluating[owner]
 
     async def _evaluated(self, owner: ObjectKey) -> bool:
         """Whether that went well, or is not worth another try."""

@@ -28,7 +28,7 @@ class Defaults:
     Without `reconcile_at_start`, an object that a start finds reconciled rests until its period is over.
     `deadline`, `gather_facts`, `ansible_args` and `engine` go into every run as they are; `bounds` limit what
     annotations may ask for; `go_messages` asks for the Go operator's texts of failures. `partial` names what makes
-    runs perform only a part of their content, if anything does.
+    runs perform only a part of their content, if anything does; `watches` is the watches file.
     """
 
     reconcile_period: float = 36000.0
@@ -41,6 +41,7 @@ class Defaults:
     bounds: Bounds = field(default_factory=Bounds)
     go_messages: bool = False
     partial: str = ""
+    watches: str = ""
 
 
 def defaults_of(settings: Settings, gvk: GroupVersionKind) -> Defaults:
@@ -56,6 +57,7 @@ def defaults_of(settings: Settings, gvk: GroupVersionKind) -> Defaults:
         bounds=Bounds(settings.min_reconcile_period, settings.max_runner_artifacts_limit),
         go_messages=settings.go_messages,
         partial=partial(settings.ansible_args, settings.environment),
+        watches=str(settings.watches_file.absolute()),
     )
 
 

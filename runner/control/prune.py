@@ -171,6 +171,23 @@ class Found:
                 self.superfluous.append((ObjectKey(place.gvk, meta.namespace, meta.name), meta))
 
 
+async def look(objects: ObjectsApi, places: Iterable[Place], owner: Owner, touched: Touched) -> Found:
+    """What a run has left over of its custom resource's dependents in these places."""
+    found = Found()
+    for place in sorted(places):
+        try:
+            plural, metas = await objects.metadata(place.gvk, place.namespace)
+        except (KindAbsentError, NotFoundError):
+            continue  # the kind is gone, and its objects with it
+        except LeadershipLostError:
+            raise
+        except KubeError as error:
+            found.problems.append(f"{place.gvk.kind}s cannot be listed: {error}")
+        else:
+            found.sort(place, plural, metas, owner, touched)
+    return found
+
+
 class Pruning:
     """Keeps account of runs, and deletes what they leave over."""
 
@@ -233,26 +250,12 @@ class Pruning:
         if account.left is not None and account.left <= set(touched.names):
             self._left[key] = account.left | frozenset(touched.written)
             return  # all that was there is wanted still
-        found = Found()
-        for place in sorted(account.places):
-            await self._look(place, found, account)
+        found = await look(self._objects, account.places, account.grant.owner, touched)
         for child, meta in found.superfluous:
             await self._delete(child, meta, found, account.grant)
         if len(found.pruned) == len(found.superfluous) and not found.problems:
             self._left[key] = frozenset(found.staying)
         self._tell(account.attempt, found)
-
-    async def _look(self, place: Place, found: Found, account: Account) -> None:
-        try:
-            plural, metas = await self._objects.metadata(place.gvk, place.namespace)
-        except (KindAbsentError, NotFoundError):
-            return  # the kind is gone, and its objects with it
-        except LeadershipLostError:
-            raise
-        except KubeError as error:
-            found.problems.append(f"{place.gvk.kind}s cannot be listed: {error}")
-        else:
-            found.sort(place, plural, metas, account.grant.owner, account.touched)
 
     async def _delete(self, key: ObjectKey, meta: ObjectMeta, found: Found, grant: Grant) -> None:
         try:

@@ -180,7 +180,7 @@ class Report:
             self._metrics.pruned(gvk, len(attempt.pruned))
         if verdict in (Verdict.SUCCEEDED, Verdict.FAILED):
             self._metrics.result(gvk, succeeded=verdict is Verdict.SUCCEEDED)
-            self._metrics.settled(attempt.key, succeeded=verdict is Verdict.SUCCEEDED)
+            self._metrics.object_reconciled(attempt.key, succeeded=verdict is Verdict.SUCCEEDED)
         elif verdict is Verdict.GONE:
             self._metrics.forget(attempt.key)
         for action, task in attempt.under_way.failed if attempt.under_way else ():

@@ -122,11 +122,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> Commands[argparse.Argument
         help="one that is this ServiceAccount, by a token that is good for a day: to try its RBAC",
     )
 
+    _add_logs(commands, place)
+    return commands
+
+
+def _add_logs(commands: Commands[argparse.ArgumentParser], place: argparse.ArgumentParser) -> None:
     log = commands.add_parser("logs", parents=[place], help="the components' logs")
     log.add_argument("component", nargs="?", choices=(*NAMES, OPERATOR), help="only this component's")
     log.add_argument("-f", "--follow", action="store_true", help="go on as the logs grow")
     log.add_argument("-n", "--lines", type=int, default=20, help="how many of the last lines (%(default)s)")
-    return commands
 
 
 def main(args: argparse.Namespace, _environment: Mapping[str, str]) -> int:

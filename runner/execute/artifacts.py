@@ -86,6 +86,7 @@ def about(run: Run, engine: str, why_cold: str, now: datetime) -> About:
         "uid": run.uid,
         "generation": run.generation,
         "content": str(run.content.path),
+        "watches": run.watches,
         "check": "--check" in run.ansible_args.split(),
         "kept": max(0, run.max_artifacts),
         "engine": engine,

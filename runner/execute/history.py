@@ -73,6 +73,12 @@ class PastRun:
         number = found.get(name) if isinstance(found, Mapping) else 0
         return number if isinstance(number, int) else 0
 
+    def is_of(self, project: Path) -> bool:
+        """Whether the watches file that asked for it is in that directory; of an older run, what it performed."""
+        if watches := self.text("watches"):
+            return os.path.realpath(Path(watches).parent) == os.path.realpath(project)
+        return os.path.realpath(self.text("content")).startswith(f"{os.path.realpath(project)}/")
+
     @property
     def object(self) -> str:
         """`Kind namespace/name`."""

@@ -28,7 +28,8 @@ class Run:
     the run's modules find through KUBECONFIG and K8S_AUTH_KUBECONFIG; `rescued_tasks_fail` counts a task that
     failed and was rescued as a failure, as the Go operator does; `console_verbosity` is that of the custom
     resource's annotation: above 0 the console shows a task's output as it is; `engine` is what was asked for;
-    `why` holds its reasons, attempt and previous result; `calls` grows by those that it makes of the API.
+    `watches` is the watches file that asks for it; `why` holds its reasons, attempt and previous result; `calls`
+    grows by those that it makes of the API.
     """
 
     ident: str
@@ -46,5 +47,6 @@ class Run:
     console_verbosity: int = 0
     engine: Engine = Engine.AUTO
     generation: int = 0
+    watches: str = ""
     why: Mapping[str, Any] = field(default_factory=dict)
     calls: Set[tuple[str, ...]] = frozenset()

@@ -183,8 +183,9 @@ class _Maker:
             self._made.remarks.append(specs.problem((option,), "is a variable of Ansible's own: it is no field"))
         return steers_ansible(option) or option in (*watch.vars, *switches, *_OURS, own, f"{own}_spec")
 
-    def _unknown(self, watch: Watch, path: str) -> None:
-        self._mistakes.append(self._problem(watch, ("crd", *path.split(".", 1)), "the CRD has no such field"))
+    def _unknown(self, watch: Watch, path: str, hint: str) -> None:
+        message = f"the CRD has no such field{hint}"
+        self._mistakes.append(self._problem(watch, ("crd", *path.split(".", 1)), message))
 
     def _problem(self, watch: Watch, path: tuple[str, ...], message: str) -> Problem:
         entry: Located = self._entries[watch.gvk]

@@ -234,20 +234,20 @@ def _roles(
     if names := sorted(f"{_plural(one.gvk, found)}.{one.gvk.group}" for one in watches if one.conversions):
         crds = {"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"]}
         cluster.append({**crds, "resourceNames": names, "verbs": ["get", "patch"]})
-    for kind, name, rules, place in (
-        ("Role", OF_CERTIFICATES[0], secrets, {"namespace": "system"}),
-        ("ClusterRole", OF_CERTIFICATES[1], cluster, {}),
-    ):
-        yield {
-            "apiVersion": f"{_RBAC}/v1",
-            "kind": kind,
-            "metadata": {"name": name, **place},
-            "rules": rules,
-        }
-        yield {
-            "apiVersion": f"{_RBAC}/v1",
-            "kind": f"{kind}Binding",
-            "metadata": {"name": name.replace("-role", "-rolebinding"), **place},
-            "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": name},
-            "subjects": subjects,
-        }
+    yield from _granted("Role", {"name": OF_CERTIFICATES[0], "namespace": "system"}, secrets, subjects)
+    yield from _granted("ClusterRole", {"name": OF_CERTIFICATES[1]}, cluster, subjects)
+
+
+def _granted(
+    kind: str, metadata: Mapping[str, str], rules: list[dict[str, Any]], subjects: list[dict[str, str]]
+) -> Iterable[dict[str, Any]]:
+    """A role, and its binding."""
+    name = metadata["name"]
+    yield {"apiVersion": f"{_RBAC}/v1", "kind": kind, "metadata": dict(metadata), "rules": rules}
+    yield {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": f"{kind}Binding",
+        "metadata": {**metadata, "name": name.replace("-role", "-rolebinding")},
+        "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": name},
+        "subjects": subjects,
+    }

@@ -40,6 +40,8 @@ LEAST, MOST = 0.1, 30.0
 ABSENT_POLL = 10.0
 FORBIDDEN_POLL, FORBIDDEN_POLL_MOST = 10.0, 60.0
 REFUSALS_BEFORE_LIST = 5
+USUAL = 3
+"""Watches in a row that may end early before that is worth a line: a change of a CRD ends those of its kind."""
 
 
 log = structlog.get_logger(__name__)
@@ -57,11 +59,15 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """What to do next: the phase to show, seconds to wait, whether the resourceVersion is of no more use."""
+    """What to do next: the phase to show, seconds to wait, whether the resourceVersion is of no more use.
+
+    `usual`: the watch ended as watches do when a CRD is changed, and the next try is likely to find all well.
+    """
 
     phase: Phase
     delay: float
     relist: bool
+    usual: bool = False
 
 
 class RetryPolicy:
@@ -84,10 +90,13 @@ class RetryPolicy:
         if isinstance(error, ForbiddenError):
             return Retry(Phase.FORBIDDEN, self._forbidden.next(), relist=False)
         if isinstance(error, GoneError):  # usual after an outage, whose long waits it must not inherit
-            return Retry(Phase.WAITING, self._expired.next(), relist=True)
+            delay = self._expired.next()
+            return Retry(Phase.WAITING, delay, relist=True, usual=self._expired.failures <= USUAL)
         asked = (error.retry_after or 0.0) if isinstance(error, ApiError) else 0.0
         delay = max(self._storm.next(), min(asked, MOST))
-        return Retry(Phase.WAITING, delay, relist=self._must_list(error))
+        changing = isinstance(error, ShortWatchError) or (isinstance(error, ApiError) and error.status == 429)
+        usual = changing and self._storm.failures <= USUAL  # 429: "storage is (re)initializing"
+        return Retry(Phase.WAITING, delay, relist=self._must_list(error), usual=usual)
 
     def _must_list(self, error: Exception) -> bool:
         if isinstance(error, ApiError) and not isinstance(error, NotFoundError):
@@ -242,6 +251,9 @@ class Reflector:
         return retry.delay
 
     def _report(self, error: Exception, retry: Retry) -> None:
+        if retry.usual and self.phase is Phase.WATCHING:
+            self._log.debug("the watch ended, it begins anew", error=str(error))
+            return
         if not isinstance(error, KubeError):
             self._log.error("the reflector failed, it begins anew", exc_info=error)
         todo = advice(error, self.gvk, self._plural, self._verb, self.namespace)

@@ -1,7 +1,8 @@
-"""A project: what `init` makes, and what the others need to know of it."""
+"""A project: `init` makes it, and the others need to know of it."""
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 from collections.abc import Mapping
@@ -21,6 +22,10 @@ FILE = Path("PROJECT")
 ROLE = Path("config/rbac/role.yaml")
 """What the operator may do, made of the project's files as long as nobody has edited it."""
 _ROLE_NAME = "manager-role"
+_NEXT = """
+The project {name} is made. Next, {there}add a kind:
+  ansible-operator create api --group {group} --version v1alpha1 --kind Website
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +86,22 @@ def write_role(project: Path, changes: Changes, environment: Mapping[str, str]) 
 
 def _name(directory: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", directory.lower()).strip("-")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("directory", nargs="?", default=".", metavar="DIR", help="where to (default: here)")
+    parser.add_argument(
+        "--domain",
+        default="",
+        help="what the groups of its kinds end with, such as example.com (default: nothing)",
+    )
+    parser.add_argument("--name", default="", help="the project's name (default: the directory's)")
+
+
+def main(parsed: argparse.Namespace, _environment: Mapping[str, str]) -> int:
+    """Write the project and say what was written, and what to do next. Raises SettingsError."""
+    project = init(Path(parsed.directory), parsed.name, parsed.domain)
+    there = "" if project.directory == Path.cwd() else f"in {parsed.directory}, "
+    group = "web" if project.domain else "web.example.com"
+    sys.stdout.write(_NEXT.format(name=project.name, there=there, group=group))
+    return 0

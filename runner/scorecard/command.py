@@ -54,9 +54,10 @@ def main(parsed: argparse.Namespace, environment: Mapping[str, str]) -> int:
     project = project_directory(parsed.project)
     if not (project / "watches.yaml").is_file():
         raise SettingsError(f"{shown(project)} has no watches.yaml: name the project with --project")
-    seen = replace(_read(directory).seen, findings=check(directory))
+    content = _read(directory)
+    seen = replace(content.seen, findings=check(directory))
     with tempfile.TemporaryDirectory(prefix="scorecard-") as work, _plane(parsed.dir) as plane:
-        seen = _tried(seen, _read(directory).others, plane, project, environment, Path(work), parsed.wait_time)
+        seen = _tried(seen, content.others, plane, project, environment, Path(work), parsed.wait_time)
     results = [run(name, seen) for name in names]
     sys.stdout.write(as_json(results) if parsed.output == "json" else as_text(results))
     return 1 if any(result.state is State.FAIL for result in results) else 0

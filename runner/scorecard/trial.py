@@ -5,8 +5,9 @@ from __future__ import annotations
 import secrets
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -80,13 +81,13 @@ class Trial:
             if status >= 400:
                 self.refused[f"CustomResourceDefinition {name}"] = _message(answer)
             else:
-                self._wait(f"{name} to be served", lambda name=name: self._established(name))
+                self._wait(f"{name} to be served", partial(self._established, name))
 
     def _established(self, name: str) -> bool:
         found = self._api.call("GET", f"{_DEFINITIONS}/{name}")[1]
         return any((one["type"], one["status"]) == ("Established", "True") for one in _conditions(found))
 
-    def _wait(self, what: str, met: Any) -> None:  # noqa: ANN401  (a predicate)
+    def _wait(self, what: str, met: Callable[[], bool]) -> None:
         deadline = time.monotonic() + _ESTABLISHED
         while not met():
             if time.monotonic() > deadline:

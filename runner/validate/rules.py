@@ -110,6 +110,7 @@ _CRDS = (
     _error("crd-unknown-field", "a field that CRDs do not have: kubectl refuses it"),
     _error("crd-scope", "a CRD's scope is neither Namespaced nor Cluster"),
     _error("crd-version-missing", "a watched version is not in the CRD"),
+    _error("crd-path-missing", "`crd.schema` or `crd.columns` names a field that the generated CRD does not have"),
     _error("crd-not-served", "a watched version is not served"),
     _warning("crd-served-unconverted", "a version of `versions` is served without a conversion, or the reverse"),
     _warning("crd-no-status-subresource", "the operator is to write a status that the CRD has no subresource for"),

@@ -14,6 +14,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from structlog.testing import capture_logs
 
 from runner.config.admission import Admission, Conversion, FailurePolicy
 from runner.config.watches import Content, Watch
@@ -145,6 +146,35 @@ async def test_what_does_not_fit_is_refused_with_path_and_reason(serve: Serve) -
     found = await asking.review({**OBJECT, "spec": {"size": "x"}})
     assert found["status"]["message"] == 'spec.size: must be a whole number, is "x" (How many)'
     assert asking.counted("denied") == 1
+
+
+@pytest.mark.parametrize(("operation", "what"), [("CREATE", "its creation"), ("UPDATE", "its change")])
+async def test_a_person_reads_a_sentence_of_what_is_refused(serve: Serve, operation: str, what: str) -> None:
+    asking = await serve()
+    with capture_logs() as logs:
+        await asking.review({**OBJECT, "spec": {"size": "x"}}, operation=operation, namespace="default")
+    mistake = 'spec.size: must be a whole number, is "x" (How many)'
+    assert [log["said"] for log in logs] == [f"Thing default/a: {what} was refused: {mistake}"]
+
+
+async def test_of_an_object_whose_name_is_yet_to_be_made_its_beginning_is_said(serve: Serve) -> None:
+    asking = await serve()
+    with capture_logs() as logs:
+        await asking.review({**OBJECT, "metadata": {"generateName": "some-"}, "spec": {}}, namespace="default")
+    assert logs[0]["said"].startswith("Thing default/some-: its creation was refused: ")
+
+
+@pytest.mark.parametrize("policy", FailurePolicy)
+async def test_a_person_reads_a_sentence_of_what_could_not_be_reviewed(
+    serve: Serve, policy: FailurePolicy
+) -> None:
+    asking = await serve(tasks="admit.yml", failure_policy=policy)
+    asking.tasks.comes = RunError("broken")
+    with capture_logs() as logs:
+        await asking.review(namespace="default")
+    done = {FailurePolicy.FAIL: "refused", FailurePolicy.IGNORE: "let through"}[policy]
+    what = f"could not be reviewed, and was {done} (failurePolicy: {policy})"
+    assert [log["said"] for log in logs] == [f"Thing default/a: {what}: broken"]
 
 
 async def test_a_custom_resource_that_is_being_deleted_is_let_through(serve: Serve) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -16,7 +17,7 @@ from runner.config.settings import ClusterSettings
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery
 from runner.kube.listwatch import Change, What
-from runner.kube.reflector import Pace, Phase, Reflector
+from runner.kube.reflector import USUAL, Pace, Phase, Reflector
 from runner.objects import GroupVersionKind
 from tests.fixtures.apiserver import (
     ApiServer,
@@ -304,6 +305,30 @@ async def test_a_version_that_is_refused_again_and_again_is_given_up(scene: Scen
     scene.server.on("watch", THINGS, *[failure(500)] * 5, Stream())
     async with running(scene.reflector()):
         await until(lambda: scene.versions() == [*["100"] * 5, "200"])
+
+
+def loud(logs: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [str(line["error"]) for line in logs if line["log_level"] == "warning"]
+
+
+async def test_the_end_of_a_watch_whose_crd_is_changed_is_no_trouble(scene: Scene) -> None:
+    scene.server.on("get", THINGS, listing([], "100"), failure(429), listing([], "200"))
+    scene.server.on("watch", THINGS, Stream(then="end"), failure(410, "Expired"), Stream(then="hang"))
+    with capture_logs() as logs:
+        async with running(reflector := scene.reflector()):
+            await until(lambda: scene.versions() == ["100", "100", "200"])
+            assert (reflector.phase, reflector.why) == (Phase.WATCHING, "")
+    assert loud(logs) == []
+    assert [line["event"] for line in logs if line["log_level"] == "info"] == ["watching"]
+
+
+async def test_watches_that_end_early_again_and_again_are_trouble(scene: Scene) -> None:
+    scene.server.on("get", THINGS, listing([]))
+    scene.server.on("watch", THINGS, *[Stream(then="end")] * (USUAL + 1), Stream(then="hang"))
+    with capture_logs() as logs:
+        async with running(scene.reflector()):
+            await until(lambda: scene.server.count("watch") == USUAL + 2)
+    assert loud(logs) == ["the watch was ended at once"]
 
 
 async def test_an_absent_kind_is_noticed_when_it_comes(scene: Scene) -> None:

@@ -205,7 +205,9 @@ class Kind:
         schema = maker.of(Options(read_options(raw, lambda path, text: told.append(f"{path}: {text}"))))
         assert told == []
         gvk = GroupVersionKind("specs.example.com", "v1", name)
-        version = version_entry(Version("v1", schema, (), Definition()), stored=True, unknown=told.append)
+        version = version_entry(
+            Version("v1", schema, (), Definition()), stored=True, unknown=lambda *said: told.extend(said)
+        )
         self.crd = custom_resource_definition(gvk, Definition(), [version])
         self._api_version, self._kind = "specs.example.com/v1", name
         self._path = f"/apis/specs.example.com/v1/namespaces/default/{name.lower()}s"

@@ -82,7 +82,7 @@ def runs(operator: OperatorProcess, tmp_path: Path) -> Runs:
 
 
 def test_a_run_that_an_edit_of_a_dependent_led_to_names_object_manager_and_field(
-    runs: Runs, operator: OperatorProcess, things: Things, admin: Api, namespace: str
+    runs: Runs, operator: OperatorProcess, things: Things, admin: Api, namespace: str, project: Project
 ) -> None:
     things.create("first")
     things.wait("first", "Successful", seconds=PATIENCE)
@@ -96,6 +96,8 @@ def test_a_run_that_an_edit_of_a_dependent_led_to_names_object_manager_and_field
     wait_for("the run to end", lambda: len(of(runs, namespace, "succeeded")) == 2, seconds=PATIENCE)
     edited, created = of(runs, namespace, "succeeded")
     assert (edited["because"], created["because"][0][:7]) == ([sentence], "created")
+
+    assert edited["watches"] == str(project / "watches.yaml")
 
     table = runs("things", "first", "-n", namespace).splitlines()
     assert [line.endswith("Have a dependent") for line in table] == [False, True, True]

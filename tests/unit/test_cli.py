@@ -208,6 +208,35 @@ def test_bash_completes_a_command(capsys: Capture) -> None:
     assert done.stdout.strip() == "validate"
 
 
-def test_completion_for_an_unknown_shell_is_an_error(capsys: Capture) -> None:
-    assert call("completion", "dos") == 1
-    assert capsys.readouterr().err.startswith("Error: ")
+CHOICES = {
+    "create": ("WHAT", {"api": "add a kind", "webhook": "have the API server ask"}),
+    "generate": ("WHAT", {"schema": "the JSON schema", "bundle": "what OLM installs", "crds": "the CRDs of"}),
+    "dev": ("COMMAND", {"up": "start it", "down": "end it", "run": "run the operator of a project"}),
+    "completion": ("SHELL", {"bash": "for bash: source <(", "powershell": "for PowerShell: "}),
+}
+
+
+@pytest.mark.parametrize("command", CHOICES)
+def test_who_leaves_out_what_has_to_be_chosen_reads_what_there_is(command: str, capsys: Capture) -> None:
+    assert call(command) == 1
+    name, choices = CHOICES[command]
+    first, *listed, last = capsys.readouterr().err.splitlines()
+    assert first == f"Error: the following arguments are required: {name}"
+    assert last == f"Run 'ansible-operator {command} --help' for usage."
+    told = dict(line.strip().split(maxsplit=1) for line in listed)
+    assert [choice for choice, text in choices.items() if not told[choice].startswith(text)] == []
+
+
+@pytest.mark.parametrize("command", CHOICES)
+def test_of_an_unknown_choice_the_nearest_is_named_and_what_there_is(command: str, capsys: Capture) -> None:
+    name, choices = CHOICES[command]
+    near = next(iter(choices))
+    assert call(command, f"{near}x") == 1
+    first, *listed, _ = capsys.readouterr().err.splitlines()
+    assert first == f'Error: unknown {name} "{near}x" for "ansible-operator {command}", did you mean {near}?'
+    assert listed[0].split()[0] == near
+
+
+def test_an_error_below_what_was_chosen_does_not_list_what_there_was(capsys: Capture) -> None:
+    assert call("create", "api") == 1
+    assert "webhook" not in capsys.readouterr().err

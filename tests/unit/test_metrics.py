@@ -74,11 +74,11 @@ def test_what_a_watched_kind_can_count_is_there_from_the_start() -> None:
 
 def test_an_object_fails_until_it_has_succeeded() -> None:
     metrics = Metrics([ONE])
-    metrics.settled(KEY, succeeded=True)
-    metrics.settled(KEY, succeeded=False)
+    metrics.object_reconciled(KEY, succeeded=True)
+    metrics.object_reconciled(KEY, succeeded=False)
     assert (objects(metrics, "Failure"), objects(metrics, "Successful")) == (1, 0)
     assert [labels["name"] for labels in samples(metrics, FAILING_SINCE.name)] == ["first"]
-    metrics.settled(KEY, succeeded=True)
+    metrics.object_reconciled(KEY, succeeded=True)
     assert (objects(metrics, "Failure"), objects(metrics, "Successful")) == (0, 1)
     assert samples(metrics, FAILING_SINCE.name) == []
 
@@ -86,16 +86,16 @@ def test_an_object_fails_until_it_has_succeeded() -> None:
 def test_an_object_keeps_the_time_since_when_it_fails() -> None:
     metrics = Metrics([ONE])
     labels = {"name": "first", "namespace": "ns", "group": "one.io", "version": "v1", "kind": "Thing"}
-    metrics.settled(KEY, succeeded=False)
+    metrics.object_reconciled(KEY, succeeded=False)
     first = metrics.registry.get_sample_value(FAILING_SINCE.name, labels)
-    metrics.settled(KEY, succeeded=False)
+    metrics.object_reconciled(KEY, succeeded=False)
     assert metrics.registry.get_sample_value(FAILING_SINCE.name, labels) == first
 
 
 def test_an_object_that_is_gone_is_not_counted() -> None:
     metrics = Metrics([ONE])
     for name in ("first", "second"):
-        metrics.settled(ObjectKey(ONE, "ns", name), succeeded=False)
+        metrics.object_reconciled(ObjectKey(ONE, "ns", name), succeeded=False)
     metrics.gone(KEY)
     metrics.forget(ObjectKey(ONE, "ns", "second"))
     assert objects(metrics, "Failure") == 0
@@ -104,7 +104,7 @@ def test_an_object_that_is_gone_is_not_counted() -> None:
 def test_of_many_failing_objects_all_are_counted_and_some_named() -> None:
     metrics = Metrics([ONE])
     for number in range(MOST_FAILING + 5):
-        metrics.settled(ObjectKey(ONE, "ns", f"thing-{number}"), succeeded=False)
+        metrics.object_reconciled(ObjectKey(ONE, "ns", f"thing-{number}"), succeeded=False)
     assert objects(metrics, "Failure") == MOST_FAILING + 5
     named = samples(metrics, FAILING_SINCE.name)
     assert len(named) == MOST_FAILING

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.control.changes import OwnerWatch, of_dependent, of_resource
@@ -178,7 +178,6 @@ REFERENCE = st.dictionaries(st.sampled_from(["apiVersion", "kind", "name", "uid"
 METADATA = st.dictionaries(st.sampled_from(FIELDS), st.one_of(JSON, st.lists(REFERENCE, max_size=3)))
 
 
-@settings(deadline=None)  # others may share the processors
 @given(st.one_of(METADATA, JSON), st.one_of(METADATA, JSON))
 def test_whatever_metadata_holds_it_is_read_and_every_event_about_it_is_handled(before: Any, after: Any) -> None:
     old, new = parse_meta({"metadata": before}), parse_meta({"metadata": after})

@@ -42,7 +42,9 @@ def test_the_sample_of_run_json_is_what_a_run_leaves() -> None:
         "names": SAMPLE["names"],
     }
     content = Content(Path(SAMPLE["content"]), is_role=True)
-    run = Run(SAMPLE["id"], owner, SAMPLE["uid"], content, {}, "", generation=3, why=why)
+    run = Run(
+        SAMPLE["id"], owner, SAMPLE["uid"], content, {}, "", generation=3, watches=SAMPLE["watches"], why=why
+    )
     outcome = Outcome(Ending.FINISHED, 0, Stats(ok=2, changed=1), changed=("Run memcached",))
     found = over(about(run, "warm", "", started), outcome, started + timedelta(seconds=1))
     assert list(found.items()) == list(SAMPLE.items())

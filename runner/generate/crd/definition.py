@@ -11,9 +11,9 @@ from runner.config.watches import Definition
 from runner.generate.crd.values import PRESERVE, Schema
 from runner.objects import GroupVersionKind
 from runner.validate.manifests.crds import GENERATED
+from runner.validate.manifests.schemas import declared, nearest
 
 BY = "ansible-operator generate crds"
-ITEMS = "[]"
 _ANYTHING: Schema = {PRESERVE: True}
 _TEXT: Schema = {"type": "string"}
 _CONDITION: Schema = {
@@ -71,8 +71,8 @@ class Version:
     manage_status: bool = True
 
 
-Unknown = Callable[[str], None]
-"""Is told a path of `crd` that the schema does not have."""
+Unknown = Callable[[str, str], None]
+"""Is told what in `crd` names a path that the schema does not have, and a hint which one may be meant."""
 
 
 def custom_resource_definition(
@@ -118,7 +118,7 @@ def version_entry(version: Version, *, stored: bool, unknown: Unknown) -> dict[s
     root = _root(version)
     for path, added in version.hints.schema.items():
         if not _add(root, path, added):
-            unknown(f"schema.{path}")
+            unknown(f"schema.{path}", nearest(root, path))
     subresources: dict[str, Any] = {"status": {}}
     if version.hints.scale:
         subresources["scale"] = dict(version.hints.scale)
@@ -171,7 +171,7 @@ def _status(version: Version) -> Schema:
 
 def _add(root: Schema, path: str, added: Mapping[str, Any]) -> bool:
     """Add to the schema at a path in place; whether there is one."""
-    schema = at(root, path)
+    schema = declared(root, path)
     if schema is None:
         return False
     if "type" in added and "type" not in schema:
@@ -183,22 +183,12 @@ def _add(root: Schema, path: str, added: Mapping[str, Any]) -> bool:
     return True
 
 
-def at(root: Schema, path: str) -> Schema | None:
-    """The schema at a path such as `spec.users[].name`; `.` is the whole object."""
-    schema: Schema | None = root
-    for name in filter(None, path.replace(ITEMS, f".{ITEMS}").split(".")):
-        if schema is None:
-            return None
-        schema = schema.get("items") if name == ITEMS else schema.get("properties", {}).get(name)
-    return schema
-
-
 def _columns(version: Version, root: Schema, unknown: Unknown) -> list[Schema]:
     own = []
     for name, path in version.hints.columns.items():
-        schema = at(root, path)
+        schema = declared(root, path)
         if schema is None:
-            unknown(f"columns.{name}")
+            unknown(f"columns.{name}", nearest(root, path))
             continue
         kind = schema.get("type", "string")
         column = {"name": name, "type": kind if kind in ("integer", "number", "boolean") else "string"}

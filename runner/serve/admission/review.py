@@ -43,6 +43,12 @@ class Review:
         return bool(_mapping(self.body.get("metadata")).get("deletionTimestamp"))
 
     @property
+    def called(self) -> str:
+        """The object's name, or how the name that it will be given begins."""
+        metadata = _mapping(self.body.get("metadata"))
+        return self.name or _text(metadata.get("name")) or _text(metadata.get("generateName"))
+
+    @property
     def too_deep(self) -> bool:
         """Whether Ansible could not read it."""
         return nested_deeper(self.body, LEVELS) or nested_deeper(self.old, LEVELS)

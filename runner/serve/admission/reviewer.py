@@ -122,8 +122,11 @@ def _at_once(watch: Watch, review: Review) -> Verdict | None:
 def _undecided(watch: Watch, review: Review, why: str) -> Verdict:
     """What the failure policy says; never in silence."""
     policy = watch.admission.failure_policy if watch.admission else FailurePolicy.FAIL
-    log.warning("a custom resource could not be reviewed", kind=str(watch.gvk), policy=str(policy), why=why)
-    if policy is FailurePolicy.IGNORE:
+    ignored = policy is FailurePolicy.IGNORE
+    what = f"could not be reviewed, and was {'let through' if ignored else 'refused'} (failurePolicy: {policy})"
+    key = ObjectKey(watch.gvk, review.namespace, review.called)
+    about = {"kind": str(key.gvk), "namespace": key.namespace, "name": key.name, "policy": str(policy)}
+    log.warning("a custom resource could not be reviewed", **about, why=why, said=f"{key}: {what}: {why}")
+    if ignored:
         return Verdict("unreviewed", warnings=[f"not reviewed, and let through (failurePolicy: Ignore): {why}"])
-    name = review.body["metadata"].get("name", "")
-    return Verdict("failed", f"{watch.gvk.kind} {name} could not be reviewed (failurePolicy: Fail): {why}")
+    return Verdict("failed", f"{watch.gvk.kind} {key.name} could not be reviewed (failurePolicy: Fail): {why}")

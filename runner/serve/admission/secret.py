@@ -35,6 +35,7 @@ LOOK_EVERY = 30.0
 AGAIN_AFTER = 2.0
 """Seconds after something failed, twice as many each time up to LOOK_EVERY."""
 CONFIGURATIONS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
+LOST = "The webhooks' certificate is not kept in its Secret"
 HINT = "allow it (docs/how-to/admission.md), mount a certificate (--webhook-cert-path), or set --webhooks=off"
 _GROUP = "/apis/admissionregistration.k8s.io/v1"
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -73,10 +74,11 @@ class SecretCertificate:
         while True:
             try:
                 await self.look()
-            except (KubeError, ssl.SSLError) as error:
+            except Exception as error:  # noqa: BLE001  (else it would expire in months, and nobody be told)
+                expected = isinstance(error, KubeError | ssl.SSLError)
                 if str(error) != said:
                     said = str(error)
-                    log.warning("The webhooks' certificate is not kept in its Secret", why=said, hint=HINT)
+                    log.warning(LOST, why=said, hint=HINT, **({} if expected else {"exc_info": error}))
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LOOK_EVERY)
             else:

@@ -14,7 +14,7 @@ from runner.config.watches import Watch
 from runner.config.webhooks import CONVERT, path
 from runner.errors import ReviewError
 from runner.metrics import Metrics
-from runner.objects import GroupVersionKind
+from runner.objects import GroupVersionKind, ObjectKey
 from runner.serve.admission import conversion
 from runner.serve.admission.review import Review, Verdict, answer, parse
 from runner.serve.admission.reviewer import Reviewer
@@ -31,6 +31,7 @@ READ_WITHIN = 5.0
 """Seconds that a body may take to come."""
 READ_AT_ONCE = 64
 """Bodies in memory."""
+_WHAT = {"CREATE": "its creation", "UPDATE": "its change"}
 Decides = Callable[[Watch, Review], Awaitable[Verdict]]
 
 
@@ -81,7 +82,8 @@ class _Converter:
         """One kind is asked for at a time."""
         failed = response["result"]["status"] != "Success"
         if failed:
-            log.warning("not converted", message=response["result"]["message"])
+            message = response["result"]["message"]
+            log.warning("not converted", message=message, said=f"Not converted to another version: {message}")
         for body in response.get("convertedObjects", ())[:1]:
             watch = self._watches[GroupVersionKind.of(body["apiVersion"], "").group, body["kind"]]
             if self._metrics is not None:
@@ -113,8 +115,13 @@ class _Webhook:
         verdict = await self._decide(self._watch, review)
         self._count(verdict.result, started)
         if verdict.result == "denied":
-            log.info("refused", kind=str(self._watch.gvk), by=self._name, message=verdict.message)
+            self._say(review, verdict.message)
         return web.json_response(answer(review.uid, verdict))
+
+    def _say(self, review: Review, message: str) -> None:
+        key, what = ObjectKey(self._watch.gvk, review.namespace, review.called), _WHAT[review.operation]
+        about = {"kind": str(key.gvk), "namespace": key.namespace, "name": key.name, "by": self._name}
+        log.info("refused", **about, message=message, said=f"{key}: {what} was refused: {message}")
 
     def _count(self, result: str, started: float) -> None:
         if self._metrics is not None:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from runner.config.watches import Watch
-from runner.validate.content import tasks
+from runner.validate.content import tasks, uses
 from runner.validate.content.tasks import Task
+from runner.validate.content.uses import What
 from runner.validate.documents import Document, read
 from runner.validate.findings import Finding
 from runner.validate.manifests.touches import READ, Touch, of_tasks
@@ -16,19 +17,30 @@ _SAYS = "the tasks of admission may read the cluster, and change nothing: the AP
 
 
 def check(watch: Watch) -> Iterator[Finding]:
-    """In the files that the watch's `admission` names; what they include is left aside."""
-    for file in _files(watch):
-        documents, _ = read(file)
-        for document in documents[:1]:
-            for task in tasks.of_tasks(document.node):
-                if not task.is_block:
-                    yield from _of_task(document, task)
-
-
-def _files(watch: Watch) -> list[Path]:
-    asked = watch.admission
+    """In the files that the watch's `admission` names, and in those that they include or import."""
+    asked, place = watch.admission, watch.content.path / "tasks"
     names = (asked.tasks, asked.default) if asked else ()
-    return [watch.content.path / "tasks" / name for name in dict.fromkeys(names) if name]
+    waiting, seen = [place / name for name in names if name], set[Path]()
+    while waiting:
+        file = waiting.pop()
+        if file.resolve() not in seen:
+            seen.add(file.resolve())
+            for document in read(file)[0][:1]:
+                yield from _of_document(document)
+                waiting += _included(document, file.parent, place)
+
+
+def _included(document: Document, *places: Path) -> Iterator[Path]:
+    """The files of tasks that a document names, each where Ansible finds it: beside it, or in the role."""
+    for use in uses.of_tasks(document.node):
+        if use.what is What.FILE:
+            yield from [place / use.name for place in places if (place / use.name).is_file()][:1]
+
+
+def _of_document(document: Document) -> Iterator[Finding]:
+    for task in tasks.of_tasks(document.node):
+        if not task.is_block:
+            yield from _of_task(document, task)
 
 
 def _of_task(document: Document, task: Task) -> Iterator[Finding]:

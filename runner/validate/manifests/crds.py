@@ -9,7 +9,7 @@ from runner.config.watches import Watch
 from runner.config.yamlfile import Located
 from runner.validate.documents import Document, child, members, text
 from runner.validate.findings import Finding
-from runner.validate.manifests.schemas import ITEM, Schema, keeps, refuses_empty
+from runner.validate.manifests.schemas import ITEM, Schema, declared, keeps, nearest, refuses_empty
 
 GENERATED = "ansible.sdk.operatorframework.io/generated-by"
 """The annotation of CRDs that may be written anew; the others are their authors'."""
@@ -88,8 +88,25 @@ def _check_crd(watched: Watched, crd: Document) -> Iterator[Finding]:
         elif not own and (served.value is True) != is_converted:
             message = _CONVERTED.format(name) if is_converted else _UNCONVERTED.format(name)
             yield Finding("crd-served-unconverted", crd.file, served.line, f"{field}.served", message)
+        if own and crd.text("metadata", "annotations", GENERATED):
+            yield from _check_paths(watched, crd, version)
         if watched.watch.manage_status:
             yield from _check_status(watched.watch, crd, version, field)
+
+
+def _check_paths(watched: Watched, crd: Document, version: Located) -> Iterator[Finding]:
+    """What the watch would add to the generated schema, at paths that it does not have."""
+    schema, hints = child(version, "schema", "openAPIV3Schema").plain(), watched.watch.crd
+    if not isinstance(schema, dict) or not hints.generate:
+        return
+    places = [("schema", path, path) for path in hints.schema]
+    places += [("columns", name, path) for name, path in hints.columns.items()]
+    for what, name, path in places:
+        if declared(schema, path) is None:
+            line, field = watched.line_of("crd", what, name), f"crd.{what}.{name}"
+            hint = nearest(schema, path) or "; if its role has it, run `ansible-operator generate crds`"
+            message = f"the CRD in {crd.file} has no field {path}{hint}"
+            yield Finding("crd-path-missing", watched.file, line, field, message)
 
 
 def _check_status(watch: Watch, crd: Document, version: Located, field: str) -> Iterator[Finding]:

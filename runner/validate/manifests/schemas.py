@@ -1,12 +1,12 @@
-"""The schemas of CRDs: what they keep of a custom resource, and which variables its spec can give. Pure."""
+"""The schemas of CRDs: what they declare, and what they keep of a custom resource. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from runner.config.yamlfile import Located
-from runner.execute.variables import to_snake
 from runner.validate.documents import Document, child, members, text
 
 Schema = Mapping[str, Any]
@@ -33,16 +33,6 @@ def schema_of(crd: Document, version: str) -> Located:
     return child(found[1], "schema", "openAPIV3Schema") if found else Located(None, crd.node.line)
 
 
-def spec_fields(crd: Document, version: str, *, snake_case: bool) -> frozenset[str] | None:
-    """The variables that the fields of a spec become; None where the schema keeps fields that it does not name."""
-    spec = child(schema_of(crd, version), "properties", "spec")
-    schema = spec.plain()
-    if not isinstance(schema, dict) or keeps_all(schema) or crd.get("spec", "preserveUnknownFields").value is True:
-        return None
-    names = properties_of(schema)
-    return frozenset(map(to_snake, names)) if snake_case else frozenset(names)
-
-
 def properties_of(schema: Schema) -> Schema:
     found = schema.get("properties")
     return found if isinstance(found, dict) else {}
@@ -65,6 +55,34 @@ def at(schema: Schema, path: Sequence[str]) -> Schema | None:
     if isinstance(additional, Mapping):
         return at(additional, rest)
     return {} if additional is True or schema.get("x-kubernetes-preserve-unknown-fields") is True else None
+
+
+def declared(schema: dict[str, Any], path: str) -> dict[str, Any] | None:
+    """The schema at a path as `crd` in watches.yaml has them, such as `spec.users[].name`; `.` is the whole.
+
+    None where no part of the schema is at that path, whatever is kept there.
+    """
+    for name in filter(None, path.replace(ITEM, f".{ITEM}").split(".")):
+        found = schema.get("items") if name == ITEM else properties_of(schema).get(name)
+        if not isinstance(found, dict):
+            return None
+        schema = found
+    return schema
+
+
+def nearest(schema: Schema, path: str) -> str:
+    """The hint which path of the schema may be meant; empty where none is near."""
+    close = difflib.get_close_matches(path, list(_paths(schema, "")), 1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def _paths(schema: Schema, path: str) -> Iterator[str]:
+    inner = {f"{path}.{name}".lstrip("."): found for name, found in properties_of(schema).items()}
+    inner |= {f"{path}{ITEM}": schema["items"]} if "items" in schema else {}
+    for name, found in inner.items():
+        if isinstance(found, Mapping):
+            yield name
+            yield from _paths(found, name)
 
 
 def keeps(schema: Schema, path: Sequence[str]) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from runner.cli import main
+from runner.commands import runs as runs_command
 from runner.commands.runs import age, of_kind, table
 from runner.errors import UsageError
 from runner.execute.history import History
@@ -104,6 +105,80 @@ def test_on_a_terminal_a_list_is_cut_to_its_width_and_has_ages(root: Path) -> No
 )
 def test_an_age_is_in_the_largest_unit_that_fits(seconds: float, shown: str) -> None:
     assert age(seconds) == shown
+
+
+@pytest.fixture
+def projects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """Two of them, whose runs are in the one directory that is looked at."""
+    runs, found = tmp_path / "runs", (tmp_path / "one", tmp_path / "other")
+    for hour, project in enumerate(found):
+        project.mkdir()
+        (project / "watches.yaml").touch()
+        leave(runs, project.name, hours=hour, **{**GOOD, "watches": str(project / "watches.yaml")})
+    monkeypatch.setattr(runs_command, "places", lambda _usual: [runs])
+    return found
+
+
+def listed(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[list[str], str]:
+    """The IDs of the runs that are shown, and the notes."""
+    assert main(["runs", "-o", "json", *words]) == 0
+    shown = capsys.readouterr()
+    return [run["id"] for run in json.loads(shown.out)], shown.err
+
+
+def test_in_a_project_its_own_runs_are_shown_and_those_of_others_counted(
+    projects: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(projects[0])
+    assert listed(capsys) == (["one"], "Runs of other projects are left out, 1 of them: --all\n")
+    assert listed(capsys, "--all") == (["other", "one"], "")
+
+
+def test_in_a_project_that_is_reached_by_a_symlink_its_own_runs_are_shown(
+    projects: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "link").symlink_to(projects[1])
+    leave(tmp_path / "runs", "linked", **{**GOOD, "watches": str(tmp_path / "link/watches.yaml")})
+    monkeypatch.chdir(projects[1])
+    assert listed(capsys)[0] == ["other", "linked"]
+
+
+def test_of_a_run_that_names_no_watches_file_its_role_tells_the_project(
+    projects: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    leave(tmp_path / "runs", "old", **{**GOOD, "content": str(projects[0] / "roles/website")})
+    monkeypatch.chdir(projects[0])
+    assert listed(capsys)[0] == ["one", "old"]
+
+
+def test_outside_of_a_project_all_runs_are_shown(
+    projects: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(projects[0].parent)
+    assert listed(capsys) == (["other", "one"], "")
+
+
+def test_of_a_directory_that_is_named_all_runs_are_shown(
+    projects: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(projects[0])
+    assert listed(capsys, "--runner-dir", str(tmp_path / "runs")) == (["other", "one"], "")
+
+
+def test_a_run_is_shown_with_the_watches_file_that_asked_for_it(
+    projects: tuple[Path, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    shown = said(capsys, tmp_path / "runs", "show", "other")[0]
+    assert f"  watches  {projects[1]}/watches.yaml\n" in shown
 
 
 def test_a_check_run_is_marked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

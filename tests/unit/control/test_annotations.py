@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.config.watches import Content, Watch
@@ -154,7 +154,6 @@ ODD = st.one_of(st.none(), st.text(), st.lists(VALUES), st.dictionaries(st.text(
 MAYBE = st.dictionaries(st.sampled_from([PERIOD, ARTIFACTS, VERBOSITY]), VALUES)
 
 
-@settings(deadline=None)  # others may share the processors
 @given(
     annotations=st.one_of(MAYBE, ODD),
     labels=ODD,

@@ -78,7 +78,7 @@ class Scene:
         """The pause after an evaluation is over, and what follows is done."""
         await until(lambda: bool(self.pauses))
         self.pauses.pop().set()
-        await until(lambda: not self.live._following or bool(self.pauses))
+        await until(lambda: not self.live._evaluating or bool(self.pauses))
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ async def test_a_value_that_is_there_already_is_not_written(scene: Scene) -> Non
 
 async def test_before_any_run_nothing_is_known_of_children(scene: Scene) -> None:
     scene.ready(1)
-    assert not scene.live._following
+    assert not scene.live._evaluating
 
 
 async def test_a_run_that_ends_is_given_what_has_changed_since_it_looked(scene: Scene) -> None:
@@ -181,7 +181,7 @@ async def test_a_custom_resource_that_is_gone_is_let_go(scene: Scene) -> None:
     await scene.run_ended()
     scene.live.forget(OWNER)
     scene.ready(1)
-    assert not scene.live._following
+    assert not scene.live._evaluating
 
 
 async def test_while_the_api_server_is_away_it_is_tried_again(scene: Scene) -> None:

@@ -126,7 +126,7 @@ class QueueMachine(RuleBasedStateMachine):
 
 
 TestQueueMachine = QueueMachine.TestCase
-TestQueueMachine.settings = settings(max_examples=150, stateful_step_count=60, deadline=None)
+TestQueueMachine.settings = settings(max_examples=150, stateful_step_count=60)
 
 
 def test_an_entry_that_is_due_can_be_taken_without_an_event_loop() -> None:

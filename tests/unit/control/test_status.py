@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.config.watches import Content, Watch
@@ -278,7 +278,6 @@ STATUS = st.fixed_dictionaries({"conditions": st.lists(CONDITION | JSON, max_siz
 WATCH = Watch(GroupVersionKind("", "v1", "Thing"), Content(Path("/roles/x"), is_role=True))
 
 
-@settings(deadline=None)  # others may share the processors
 @given(STATUS, st.sampled_from([3, 0]), st.booleans())
 def test_whatever_somebody_wrote_into_the_status_a_run_is_planned_and_reported(
     found: Any, generation: int, at_start: bool

@@ -170,8 +170,9 @@ def test_the_watch_says_what_argument_specs_cannot(say: Say) -> None:
 
 
 def test_a_path_that_leads_nowhere_is_an_error_with_its_line(say: Say) -> None:
-    with pytest.raises(WatchesError, match=r"watches.yaml:3: crd.columns.Size: the CRD has no such field"):
-        crds.files(say({"image": {}}, crd={"columns": {"Size": "spec.size"}}))
+    said = r"watches.yaml:3: crd.columns.Size: the CRD has no such field; did you mean spec.image\?"
+    with pytest.raises(WatchesError, match=said):
+        crds.files(say({"image": {}}, crd={"columns": {"Size": "spec.imag"}}))
 
 
 def test_a_mapped_status_field_is_in_the_schema(say: Say) -> None:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from runner.errors import (
@@ -41,7 +41,6 @@ def cut(value: Any, levels: int) -> Any:
     return [cut(item, levels - 1) for item in value] if isinstance(value, list) else value
 
 
-@settings(deadline=None)  # others may share the processors
 @given(JSON, st.integers(0, 4), st.booleans(), st.sampled_from([None, 2]))
 @example(TRICKY, 2, True, None)
 def test_of_an_answer_only_what_is_nested_too_deeply_is_left_out(
@@ -51,7 +50,6 @@ def test_of_an_answer_only_what_is_nested_too_deeply_is_left_out(
     assert json.loads(shallow(text, levels)[0]) == cut(value, levels)
 
 
-@settings(deadline=None)  # others may share the processors
 @given(st.binary(max_size=200))
 def test_any_bytes_decode_to_a_value_or_a_value_error(text: bytes) -> None:
     shallow(text, 2)
@@ -61,7 +59,6 @@ def test_any_bytes_decode_to_a_value_or_a_value_error(text: bytes) -> None:
         return
 
 
-@settings(deadline=None)  # others may share the processors
 @given(
     st.integers(400, 599), st.one_of(JSON.map(lambda value: json.dumps(value).encode()), st.binary(max_size=50))
 )
@@ -69,7 +66,6 @@ def test_any_refusal_is_an_error_of_ours(status: int, body: bytes) -> None:
     assert error_of(status, body).status == status
 
 
-@settings(deadline=None)  # others may share the processors
 @given(st.dictionaries(st.sampled_from(["code", "message", "reason", "details"]), JSON))
 def test_any_error_event_is_an_error_of_ours(body: dict[str, Any]) -> None:
     assert str(error_of_event(body))

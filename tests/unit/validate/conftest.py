@@ -23,7 +23,7 @@ TASKS = """\
   ansible.builtin.debug:
     msg: hello
 """
-CRD = """\
+HEAD = """\
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: things.example.com}
@@ -40,6 +40,10 @@ spec:
         openAPIV3Schema:
           type: object
           properties:
+"""
+"""Of a CRD, up to the schemas of its parts."""
+CRD = f"""\
+{HEAD}\
             status:
               type: object
               x-kubernetes-preserve-unknown-fields: true

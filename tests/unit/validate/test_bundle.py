@@ -10,6 +10,7 @@ import pytest
 from runner.cli import main
 from runner.validate.bundle.check import check, is_bundle
 from runner.validate.rules import RULES
+from tests.unit.validate.conftest import HEAD
 
 CSV = "manifests/shop-operator.clusterserviceversion.yaml"
 CRD = "manifests/example.com_shops.yaml"
@@ -87,32 +88,17 @@ spec:
       sideEffects: None
       conversionCRDs: [shops.example.com]
 """,
-    CRD: """\
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: shops.example.com}
-spec:
-  group: example.com
-  scope: Namespaced
-  names: {kind: Shop, plural: shops}
-  versions:
-    - name: v1
-      served: true
-      storage: true
-      subresources: {status: {}}
-      schema:
-        openAPIV3Schema:
-          type: object
-          properties:
+    CRD: f"""\
+{HEAD.replace("thing", "shop").replace("Thing", "Shop")}\
             spec:
               type: object
               properties:
-                size: {type: integer}
-                doors: {type: array, items: {type: object, properties: {name: {type: string}}}}
+                size: {{type: integer}}
+                doors: {{type: array, items: {{type: object, properties: {{name: {{type: string}}}}}}}}
             status:
               type: object
               properties:
-                conditions: {type: array, items: {type: object, properties: {type: {type: string}}}}
+                conditions: {{type: array, items: {{type: object, properties: {{type: {{type: string}}}}}}}}
 """,
     ANNOTATIONS: """\
 annotations:

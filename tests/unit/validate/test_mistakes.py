@@ -226,6 +226,26 @@ MISTAKES = (
         says='metadata.name: "memcached.cache.example.com" must be the plural and the group: memcacheds.',
         change={CRD: ("name: memcacheds.cache", "name: memcached.cache")},
     ),
+    *(
+        Mistake(
+            f"a path of crd.{what} that the generated CRD does not have, {name}",
+            rule="crd-path-missing",
+            place="watches.yaml:7",
+            says=f"crd.{what}.{name}: the CRD in {CRD} has no field {says}",
+            change={
+                WATCHES: ("  finalizer:", f"  crd: {{{what}: {{{name}: {value}}}}}\n  finalizer:"),
+                CRD: (
+                    "  name: memcacheds",
+                    "  annotations: {ansible.sdk.operatorframework.io/generated-by: x}\n  name: memcacheds",
+                ),
+            },
+        )
+        for what, name, value, says in (
+            ("schema", "spec.sise", "{}", "spec.sise; did you mean spec.size?"),
+            ("schema", "nothing", "{}", "nothing; if its role has it, run `ansible-operator generate crds`"),
+            ("columns", "Many", "spec.sise", "spec.sise; did you mean spec.size?"),
+        )
+    ),
     Mistake(
         "a version that is watched and not served",
         rule="crd-not-served",

@@ -381,6 +381,23 @@ MISTAKES = [
         "[0]: the tasks of admission may read the cluster, and change nothing: the API proxy refuses to"
         " delete Event",
     ),
+    *(
+        of_files(
+            f"a task that would change the cluster, which admission comes to by {how}",
+            {
+                **reviewed(f"- ansible.builtin.{how}: admit/deep.yml\n"),
+                "roles/thing/tasks/admit/deep.yml": "- block:\n    - ansible.builtin.include_tasks: twice.yml\n",
+                "roles/thing/tasks/admit/twice.yml": (
+                    "- kubernetes.core.k8s: {state: absent, api_version: v1, kind: Event, name: x}\n"
+                    "- ansible.builtin.import_tasks: admit/deep.yml\n"
+                ),
+            },
+            "admission-writes",
+            "roles/thing/tasks/admit/twice.yml:1",
+            "[0]: the tasks of admission may read the cluster, and change nothing: ",
+        )
+        for how in ("include_tasks", "import_tasks")
+    ),
     task(
         "a password that is printed",
         '- ansible.builtin.debug:\n    msg: "{{ admin_password }}"\n  vars: {admin_password: x}\n',

@@ -1,42 +1,43 @@
-"""What the schemas of CRDs say of the variables of a run."""
+"""What the schemas of CRDs declare, at paths as `crd` in watches.yaml has them."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from runner.config.yamlfile import read_yaml
-from runner.validate.documents import Document
-from runner.validate.manifests.schemas import spec_fields
+from runner.validate.manifests.schemas import declared, nearest
 
-
-def crd(spec: str, more: str = "") -> Document:
-    schema = f"{{openAPIV3Schema: {{properties: {{spec: {spec}}}}}}}"
-    text = f"spec: {{{more} versions: [{{name: v1, schema: {schema}}}, {{name: v2}}]}}"
-    return Document("crd.yaml", read_yaml(text, "crd.yaml"))
-
-
-@pytest.mark.parametrize(("snake_case", "names"), [(True, {"node_count", "size"}), (False, {"nodeCount", "size"})])
-def test_the_fields_of_a_spec_become_variables(snake_case: bool, names: set[str]) -> None:
-    spec = "{properties: {nodeCount: {properties: {inner: {}}}, size: {}}}"
-    assert spec_fields(crd(spec), "v1", snake_case=snake_case) == frozenset(names)
+NAME = {"type": "string"}
+USER = {"type": "object", "properties": {"name": NAME}}
+SPEC = {"type": "object", "properties": {"users": {"type": "array", "items": USER}, "size": {"type": "integer"}}}
+ROOT: dict[str, Any] = {"type": "object", "properties": {"spec": SPEC}}
+OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "additionalProperties": NAME}
 
 
 @pytest.mark.parametrize(
-    ("spec", "more"),
+    ("path", "found"), [(".", ROOT), ("spec", SPEC), ("spec.users[]", USER), ("spec.users[].name", NAME)]
+)
+def test_a_path_leads_to_its_schema(path: str, found: dict[str, Any]) -> None:
+    assert declared(ROOT, path) is found
+
+
+@pytest.mark.parametrize("path", ["spec.nothing", "spec.size.deeper", "spec[]", "spec.users.name"])
+def test_a_path_that_leads_nowhere_has_none(path: str) -> None:
+    assert declared(ROOT, path) is None
+
+
+def test_what_is_kept_without_being_declared_has_none() -> None:
+    assert declared({"properties": {"spec": OPEN}}, "spec.anything") is None
+
+
+@pytest.mark.parametrize(
+    ("path", "hint"),
     [
-        ("{properties: {a: {}}, x-kubernetes-preserve-unknown-fields: true}", ""),
-        ("{additionalProperties: {type: string}}", ""),
-        ("{properties: {a: {}}}", "preserveUnknownFields: true,"),
+        ("spec.user[].name", "; did you mean spec.users[].name?"),
+        ("spec.sise", "; did you mean spec.size?"),
+        ("q", ""),
     ],
 )
-def test_the_fields_of_a_spec_that_is_open_are_not_known(spec: str, more: str) -> None:
-    assert spec_fields(crd(spec, more), "v1", snake_case=True) is None
-
-
-@pytest.mark.parametrize("version", ["v2", "v3"])
-def test_the_fields_of_a_version_without_a_schema_are_not_known(version: str) -> None:
-    assert spec_fields(crd("{}"), version, snake_case=True) is None
-
-
-def test_a_spec_that_declares_nothing_gives_no_variables() -> None:
-    assert spec_fields(crd("{type: object}"), "v1", snake_case=True) == frozenset()
+def test_the_nearest_path_is_what_may_be_meant(path: str, hint: str) -> None:
+    assert nearest(ROOT, path) == hint

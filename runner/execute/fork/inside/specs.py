@@ -39,7 +39,6 @@ _WORDS = {
     "str": "a string",
 }
 _NUMBERS = ("bool", "float", "int")
-_UNASKED = {"required": False}
 _LONGEST = 80
 """Characters of a value that are shown."""
 
