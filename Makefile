@@ -67,8 +67,9 @@ test-image: $(READY)  ## Build the images, and run the sample's against a real K
 	$(BIN)/pytest tests/image
 
 .PHONY: test-node
-test-node: $(READY)  ## Pods on a real node, which is started for it; needs root and Debian's package manager
+test-node: $(READY)  ## The sample operator in pods of a real node, which is started for it; needs root and Debian
 	$(BIN)/python -m tests.node programs
+	$(BIN)/python -m tests.node image
 	$(BIN)/pytest tests/node
 
 .PHONY: test-ansible

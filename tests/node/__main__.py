@@ -1,4 +1,4 @@
-"""`python -m tests.node programs|up|down`: a cluster with one real node, by hand."""
+"""`python -m tests.node up|down`: a cluster with one real node, by hand; `programs|image`: what it needs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from runner.errors import DevError
-from tests.node import network
+from tests.node import network, operators
 from tests.node.cluster import Cluster
 from tests.node.programs import find_programs
 
@@ -16,7 +16,7 @@ DIRECTORY = Path("build/node")
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.node", description=__doc__)
-    parser.add_argument("action", choices=("programs", "up", "down"))
+    parser.add_argument("action", choices=("programs", "image", "up", "down"))
     parser.add_argument("--dir", type=Path, default=DIRECTORY, help=f"what `up` makes (default: {DIRECTORY})")
     parsed = parser.parse_args()
     try:
@@ -30,6 +30,8 @@ def main() -> int:
 def _act(action: str, directory: Path) -> None:
     if action == "programs":
         find_programs()
+    elif action == "image":
+        operators.build_image()
     elif action == "up":
         cluster = Cluster(directory, lambda step, seconds: print(f"{step}: {seconds:.1f} s"))
         cluster.start()
