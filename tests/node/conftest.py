@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.node import network
+from tests.node import network, operators
 from tests.node.cluster import Cluster
 from tests.node.sandbox import NAME
 
@@ -20,6 +20,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with Cluster(tmp_path_factory.mktemp("cluster")) as started:
         yield started
     assert traces() == before
+
+
+@pytest.fixture(scope="session")
+def operator_image(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The node has the sample operator's image."""
+    operators.load_image(cluster, tmp_path_factory.mktemp("image"))
 
 
 @pytest.fixture

@@ -20,6 +20,8 @@ from tests.node.cluster import Cluster
 IMAGE = "localhost/sample-operator:test"
 DEPLOYMENT = "deployment/sample-operator-controller-manager"
 ROOT = Path(__file__).parents[2]
+PROJECT = "project"
+WEBHOOKS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 BUILDERS = ("buildah", "debootstrap")
 
 
@@ -44,26 +46,43 @@ def load_image(cluster: Cluster, directory: Path) -> None:
     archive.unlink()
 
 
-def install(cluster: Cluster) -> None:
-    """Apply config/default with that image, and wait until the pod is ready."""
+def install(cluster: Cluster, project: Path | None = None) -> None:
+    """Apply config/default with that image, and wait until the pod is ready.
+
+    With `project`, the operator has that directory's watches.yaml and what else is in it, instead of the sample's.
+    """
     objects = built("default")
-    _manager(objects)["image"] = IMAGE
-    cluster.kubectl("apply", "--server-side", "--filename=-", given=yaml.safe_dump_all(objects))
+    pod = next(item for item in objects if item["kind"] == "Deployment")["spec"]["template"]["spec"]
+    (manager,) = pod["containers"]
+    manager["image"] = IMAGE
+    if project is not None:
+        # The sample's: nobody would answer them.
+        cluster.kubectl("delete", ",".join(WEBHOOKS), "--all")
+        objects = [item for item in objects if item["kind"] not in WEBHOOKS]
+        objects.append(_config_map(project))
+        pod["volumes"].append({"name": PROJECT, "configMap": {"name": PROJECT}})
+        manager["volumeMounts"].append({"name": PROJECT, "mountPath": f"/opt/ansible/{PROJECT}"})
+        manager["args"].append(f"--watches-file=./{PROJECT}/watches.yaml")
+    cluster.kubectl(
+        "apply", "--server-side", "--force-conflicts", "--filename=-", given=yaml.safe_dump_all(objects)
+    )
     rolled_out(cluster)
 
 
 def rolled_out(cluster: Cluster) -> None:
     """Wait until the Deployment's pods are the ones it wants, and ready."""
-    cluster.kubectl("rollout", "status", DEPLOYMENT, f"--namespace={NAMESPACE}", "--timeout=90s", seconds=100)
+    try:
+        cluster.kubectl("rollout", "status", DEPLOYMENT, f"--namespace={NAMESPACE}", "--timeout=60s", seconds=70)
+    except DevError as error:
+        error.add_note(cluster.kubectl("describe", "pods", f"--namespace={NAMESPACE}"))
+        error.add_note(cluster.kubectl("logs", DEPLOYMENT, f"--namespace={NAMESPACE}", "--tail=30"))
+        raise
 
 
-def log(cluster: Cluster) -> str:
-    """What the operator has logged."""
-    return cluster.kubectl("logs", DEPLOYMENT, f"--namespace={NAMESPACE}")
-
-
-def _manager(objects: list[dict[str, Any]]) -> dict[str, Any]:
-    (deployment,) = (item for item in objects if item["kind"] == "Deployment")
-    (container,) = deployment["spec"]["template"]["spec"]["containers"]
-    found: dict[str, Any] = container
-    return found
+def _config_map(project: Path) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": PROJECT, "namespace": NAMESPACE},
+        "data": {path.name: path.read_text() for path in project.iterdir()},
+    }

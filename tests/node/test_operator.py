@@ -23,9 +23,8 @@ PROTECTED = "sample.example.com/protected-replicas"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def operator(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> None:
+def operator(cluster: Cluster, operator_image: None) -> None:
     """Installed, and ready."""
-    operators.load_image(cluster, tmp_path_factory.mktemp("image"))
     operators.install(cluster)
 
 
