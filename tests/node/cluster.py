@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -88,6 +88,7 @@ class Cluster:
     def stop(self) -> None:
         """Remove every process, mount, interface and cgroup, and the node's directory."""
         with ExitStack() as steps:  # backwards, and each even where another fails
+            steps.callback(_remove_if_empty, self.directory)
             steps.callback(shutil.rmtree, self._node_directory, ignore_errors=True)
             steps.callback(self.plane.stop)
             steps.callback(network.disconnect)
@@ -157,3 +158,8 @@ class Cluster:
         start = time.monotonic()
         yield
         self._report(step, time.monotonic() - start)
+
+
+def _remove_if_empty(directory: Path) -> None:
+    with suppress(OSError):  # not empty, or gone
+        directory.rmdir()

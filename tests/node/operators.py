@@ -6,6 +6,8 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from tests.node.cluster import Cluster
 IMAGE = "localhost/sample-operator:test"
 DEPLOYMENT = "deployment/sample-operator-controller-manager"
 ROOT = Path(__file__).parents[2]
+LABEL = "control-plane=controller-manager"
 PROJECT = "project"
 WEBHOOKS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 BUILDERS = ("buildah", "debootstrap")
@@ -71,11 +74,18 @@ def install(cluster: Cluster, project: Path | None = None) -> None:
 
 def rolled_out(cluster: Cluster) -> None:
     """Wait until the Deployment's pods are the ones it wants, and ready."""
-    try:
+    with explained(cluster):
         cluster.kubectl("rollout", "status", DEPLOYMENT, f"--namespace={NAMESPACE}", "--timeout=60s", seconds=70)
+
+
+@contextmanager
+def explained(cluster: Cluster) -> Iterator[None]:
+    """Add to an error what is known of the operator's pods, and what they logged last."""
+    try:
+        yield
     except DevError as error:
-        error.add_note(cluster.kubectl("describe", "pods", f"--namespace={NAMESPACE}"))
-        error.add_note(cluster.kubectl("logs", DEPLOYMENT, f"--namespace={NAMESPACE}", "--tail=30"))
+        for command in (("describe", "pods"), ("logs", f"--selector={LABEL}", "--prefix", "--tail=30")):
+            error.add_note(cluster.kubectl(*command, f"--namespace={NAMESPACE}"))
         raise
 
 

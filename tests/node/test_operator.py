@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import ssl
 import urllib.error
 import urllib.request
@@ -18,6 +19,7 @@ from tests.node.cluster import Cluster
 
 pytestmark = pytest.mark.cluster
 ARBITRARY_UID = 1000650000
+MANY = 12
 LEASE = "lease/sample-operator"
 PROTECTED = "sample.example.com/protected-replicas"
 
@@ -35,9 +37,10 @@ def sample(name: str, **spec: Any) -> dict[str, Any]:
 
 
 def reconciled(cluster: Cluster, namespace: str, body: dict[str, Any]) -> None:
-    cluster.apply(body, namespace)
     name = f"{body['kind'].lower()}/{body['metadata']['name']}"
-    cluster.kubectl("wait", "--for=condition=Successful", name, "-n", namespace, "--timeout=40s")
+    with operators.explained(cluster):
+        cluster.apply(body, namespace)
+        cluster.kubectl("wait", "--for=condition=Successful", name, "-n", namespace, "--timeout=40s")
 
 
 def test_a_custom_resource_is_reconciled_by_a_warm_run_that_the_pod_tells_of(
@@ -100,6 +103,32 @@ def test_a_standby_takes_over_when_the_leader_s_pod_is_deleted(cluster: Cluster,
 
     wait_for("another leader", lambda: _leader(cluster) not in ("", leader), seconds=40)
     reconciled(cluster, namespace, sample("memcached"))
+
+
+def test_a_rollout_amid_many_custom_resources_loses_none(cluster: Cluster, namespace: str) -> None:
+    names = [f"memcached-{number}" for number in range(MANY)]
+    with operators.explained(cluster):
+        for name in names:
+            body = sample("memcached")
+            body["metadata"]["name"] = name
+            cluster.apply(body, namespace)
+        cluster.kubectl("rollout", "restart", operators.DEPLOYMENT, "-n", NAMESPACE)
+        operators.rolled_out(cluster)
+        successful = "--for=condition=Successful"
+        cluster.kubectl("wait", successful, "memcached", "--all", "-n", namespace, "--timeout=60s", seconds=70)
+
+    assert sorted(_created(cluster, namespace)) == sorted(names)
+
+
+def _created(cluster: Cluster, namespace: str) -> list[str]:
+    """The Deployments of the namespace as often as they were created, by the API server's own account."""
+    events = map(json.loads, cluster.plane.audit_log.read_text().splitlines())
+    wanted = ("create", "deployments", namespace)
+    return [
+        event["objectRef"]["name"]
+        for event in events
+        if (event["verb"], *(event.get("objectRef", {}).get(key) for key in ("resource", "namespace"))) == wanted
+    ]
 
 
 def _leader(cluster: Cluster) -> str:
