@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from bench.observer import wait_for
 from runner.errors import DevError
 from tests.fixtures.containers import OUT
 from tests.fixtures.manifests import NAMESPACE, built
@@ -69,13 +70,24 @@ def install(cluster: Cluster, project: Path | None = None) -> None:
     cluster.kubectl(
         "apply", "--server-side", "--force-conflicts", "--filename=-", given=yaml.safe_dump_all(objects)
     )
-    rolled_out(cluster)
+    rolled_out(cluster, reviews=project is None)
 
 
-def rolled_out(cluster: Cluster) -> None:
-    """Wait until the Deployment's pods are the ones it wants, and ready."""
+def _reviews(cluster: Cluster) -> bool:
+    """Whether the API server reaches them: kube-proxy takes a moment to learn of a new pod."""
+    try:
+        cluster.kubectl("create", "--dry-run=server", f"--filename={ROOT / 'crds/samples/memcached.yaml'}")
+    except DevError:
+        return False
+    return True
+
+
+def rolled_out(cluster: Cluster, *, reviews: bool = True) -> None:
+    """Wait until the Deployment's pods are the ones it wants, and ready; and the webhooks within reach."""
     with explained(cluster):
         cluster.kubectl("rollout", "status", DEPLOYMENT, f"--namespace={NAMESPACE}", "--timeout=60s", seconds=70)
+        if reviews:
+            wait_for("the webhooks", lambda: _reviews(cluster), seconds=30)
 
 
 @contextmanager

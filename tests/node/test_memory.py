@@ -14,14 +14,14 @@ from tests.node.cluster import Cluster
 
 pytestmark = pytest.mark.cluster
 WATCHES = """
-- {group: sample.example.com, version: v1alpha1, kind: Memcached, playbook: /opt/ansible/project/eat.yml}
+- {group: sample.example.com, version: v1alpha1, kind: HelloApp, playbook: /opt/ansible/project/eat.yml}
 """
 EAT = """
 - hosts: localhost
   gather_facts: false
   tasks:
     - name: Take what the annotation says
-      ansible.builtin.command: "python3 -c '{{ _sample_example_com_memcached.metadata.annotations.eat }}'"
+      ansible.builtin.command: "python3 -c '{{ _sample_example_com_helloapp.metadata.annotations.eat }}'"
 """
 AT_ONCE = 'import time; taken = b"x" * 2 ** 30; time.sleep(60)'
 SLOWLY = 'import time; taken = [(b"x" * 2 ** 23, time.sleep(0.05)) for _ in range(128)]; time.sleep(60)'
@@ -39,26 +39,26 @@ def operator(cluster: Cluster, operator_image: None, tmp_path_factory: pytest.Te
 
 @pytest.mark.parametrize("eat", [AT_ONCE, SLOWLY], ids=["at-once", "slowly"])
 def test_the_run_ends_and_says_why_and_the_next_one_is_fine(cluster: Cluster, namespace: str, eat: str) -> None:
-    cluster.apply(_memcached("eats", eat), namespace)
+    cluster.apply(_helloapp("eats", eat), namespace)
     failed = wait_for("the run to fail", lambda: _condition(cluster, namespace, "eats", "Failure"), seconds=60)
     assert "memory" in failed["message"], failed
 
-    cluster.apply(_memcached("modest", NOTHING), namespace)
+    cluster.apply(_helloapp("modest", NOTHING), namespace)
     wait_for("the next run", lambda: _condition(cluster, namespace, "modest", "Successful"), seconds=40)
     assert _restarts(cluster) == 0
 
 
-def _memcached(name: str, eat: str) -> dict[str, Any]:
+def _helloapp(name: str, eat: str) -> dict[str, Any]:
     return {
         "apiVersion": "sample.example.com/v1alpha1",
-        "kind": "Memcached",
+        "kind": "HelloApp",
         "metadata": {"name": name, "annotations": {"eat": eat}},
-        "spec": {"size": 1},
+        "spec": {"image": "none"},
     }
 
 
 def _condition(cluster: Cluster, namespace: str, name: str, kind: str) -> dict[str, Any] | None:
-    body = json.loads(cluster.kubectl("get", "memcached", name, "-n", namespace, "-o=json"))
+    body = json.loads(cluster.kubectl("get", "helloapp", name, "-n", namespace, "-o=json"))
     found = condition(body, kind)
     return found if found.get("status") == "True" else None
 
