@@ -14,12 +14,13 @@ import yaml
 from bench.observer import wait_for
 from runner.errors import DevError
 from tests.fixtures.manifests import CONFIG, NAMESPACE
-from tests.node import operators
+from tests.node import operators, reviews
 from tests.node.cluster import Cluster
 
 pytestmark = pytest.mark.cluster
 ARBITRARY_UID = 1000650000
 MANY = 12
+ENOUGH = 20
 LEASE = "lease/sample-operator"
 PROTECTED = "sample.example.com/protected-replicas"
 
@@ -118,6 +119,24 @@ def test_a_rollout_amid_many_custom_resources_loses_none(cluster: Cluster, names
         cluster.kubectl("wait", successful, "memcached", "--all", "-n", namespace, "--timeout=60s", seconds=70)
 
     assert sorted(_created(cluster, namespace)) == sorted(names)
+
+
+def test_no_review_fails_while_the_operator_is_rolled_out(cluster: Cluster, namespace: str) -> None:
+    before = _pods(cluster)
+    path = f"/apis/sample.example.com/v1alpha1/namespaces/{namespace}/memcacheds"
+    with operators.explained(cluster), reviews.under_way(cluster, path, sample("memcached")) as asked:
+        wait_for("reviews", lambda: len(asked.seconds) > ENOUGH, seconds=30)
+        cluster.kubectl("rollout", "restart", operators.DEPLOYMENT, "-n", NAMESPACE)
+        operators.rolled_out(cluster, reviews=False)
+        wait_for("the last pods to be gone", lambda: not before & _pods(cluster), seconds=60)
+        so_far = len(asked.seconds)
+        wait_for("more reviews", lambda: len(asked.seconds) > so_far + ENOUGH, seconds=30)
+
+    assert asked.failed == []
+
+
+def _pods(cluster: Cluster) -> set[str]:
+    return set(cluster.kubectl("get", "pods", "-n", NAMESPACE, "-o=name").split())
 
 
 def _created(cluster: Cluster, namespace: str) -> list[str]:

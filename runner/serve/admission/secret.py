@@ -66,6 +66,8 @@ class SecretCertificate:
         self._name = name
         self._now = now
         self._shown: Pair | None = None
+        self.trouble = "not shown yet"
+        """Why the API server cannot trust what is shown; nothing ("") once it can, or could."""
 
     async def run(self) -> None:
         """For ever."""
@@ -76,11 +78,12 @@ class SecretCertificate:
             except (KubeError, ssl.SSLError) as error:
                 if str(error) != said:
                     said = str(error)
+                    self.trouble = said if self.trouble else ""
                     log.warning("The webhooks' certificate is not kept in its Secret", why=said, hint=HINT)
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LOOK_EVERY)
             else:
-                pause, said = AGAIN_AFTER, ""
+                pause, said, self.trouble = AGAIN_AFTER, "", ""
                 await asyncio.sleep(LOOK_EVERY)
 
     async def look(self) -> None:
