@@ -104,11 +104,11 @@ async def test_what_ends_though_the_process_does_not_is_not_put_off(
 async def test_a_pod_is_ready_for_reviews_once_the_api_server_can_trust_its_certificate(
     serve: Serve, bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    allowed = asyncio.Event()
+    working = asyncio.Event()
 
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
-        if not allowed.is_set():
-            return web.json_response({"kind": "Status", "code": 403, "message": "you may not"}, status=403)
+        if not working.is_set():
+            return web.json_response({"kind": "Status", "code": 500, "message": "out of order"}, status=500)
         if request.method == "GET" and "/secrets/" in request.path:
             return web.json_response({"kind": "Status", "code": 404, "reason": "NotFound"}, status=404)
         return web.json_response({"metadata": {"name": "x"}, "items": []})
@@ -117,6 +117,16 @@ async def test_a_pod_is_ready_for_reviews_once_the_api_server_can_trust_its_cert
     monkeypatch.setattr("runner.serve.admission.secret.AGAIN_AFTER", 0.01)
     admission = await serve(IN_POD)
     assert "certificate" in admission.trouble
-    await until(lambda: "you may not" in admission.trouble)
-    allowed.set()
+    await until(lambda: "out of order" in admission.trouble)
+    working.set()
+    await until(lambda: admission.trouble == "")
+
+
+async def test_an_operator_without_the_rights_to_keep_a_certificate_is_ready(serve: Serve, bench: Bench) -> None:
+    async def answer(_: web.BaseRequest) -> web.StreamResponse:
+        return web.json_response({"kind": "Status", "code": 403, "message": "you may not"}, status=403)
+
+    bench.answer = answer
+    admission = await serve(IN_POD)
+    assert "certificate" in admission.trouble
     await until(lambda: admission.trouble == "")

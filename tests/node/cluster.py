@@ -70,10 +70,7 @@ class Cluster:
         with self._timed("programs"):
             programs = find_programs()
         with self._timed("sandbox"):
-            self.sandbox.start(programs)
-            network.connect(self.sandbox.pid, self.directory)
-            (self._node_directory / "containerd.toml").write_text(files.CONTAINERD)
-            self._daemon("containerd")
+            self._enter(programs)
         with self._timed("control plane"):
             self.plane.start()
         with self._timed("images"):
@@ -81,8 +78,7 @@ class Cluster:
             self._own_images(programs)
         with self._timed("node"):
             self._configure()
-            self._daemon("kubelet")
-            self._daemon("kube-proxy")
+            self._serve()
             self._wait("the node to be Ready", self._node_ready)
 
     def stop(self) -> None:
@@ -93,6 +89,17 @@ class Cluster:
             steps.callback(self.plane.stop)
             steps.callback(network.disconnect)
             steps.callback(self.sandbox.stop)
+
+    def crash(self) -> None:
+        """End the node at once with all that runs on it, as a power cut does; its disk stays."""
+        self.sandbox.stop()
+        network.disconnect()
+
+    def boot(self) -> None:
+        """Start the node anew after `crash`, and return before it is Ready."""
+        self._enter(find_programs())
+        self._wait("containerd", self._containerd_answers)
+        self._serve()
 
     def load(self, archive: Path) -> None:
         """Give the node the images of an archive."""
@@ -109,6 +116,16 @@ class Cluster:
         if done.returncode != 0:
             raise DevError(f"`kubectl {' '.join(arguments)}`: {done.stderr.strip()}")
         return done.stdout
+
+    def _enter(self, programs: Programs) -> None:
+        self.sandbox.start(programs)
+        network.connect(self.sandbox.pid, self.directory)
+        (self._node_directory / "containerd.toml").write_text(files.CONTAINERD)
+        self._daemon("containerd")
+
+    def _serve(self) -> None:
+        self._daemon("kubelet")
+        self._daemon("kube-proxy")
 
     def _daemon(self, name: str) -> None:
         self._daemons[name] = self.sandbox.spawn(name, files.COMMANDS[name])

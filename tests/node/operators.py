@@ -23,6 +23,7 @@ from tests.node.cluster import Cluster
 IMAGE = "localhost/sample-operator:test"
 DEPLOYMENT = "deployment/sample-operator-controller-manager"
 ROOT = Path(__file__).parents[2]
+LEASE = "lease/sample-operator"
 LABEL = "control-plane=controller-manager"
 PROJECT = "project"
 WEBHOOKS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
@@ -88,6 +89,29 @@ def rolled_out(cluster: Cluster, *, reviews: bool = True) -> None:
         cluster.kubectl("rollout", "status", DEPLOYMENT, f"--namespace={NAMESPACE}", "--timeout=60s", seconds=70)
         if reviews:
             wait_for("the webhooks", lambda: _reviews(cluster), seconds=30)
+
+
+def scale(cluster: Cluster, replicas: int) -> None:
+    """Have so many pods, and wait for them."""
+    cluster.kubectl("scale", DEPLOYMENT, f"--namespace={NAMESPACE}", f"--replicas={replicas}")
+    rolled_out(cluster)
+
+
+def leader(cluster: Cluster) -> str:
+    """The pod that the Lease names; nothing while nobody leads."""
+    holder = cluster.kubectl("get", LEASE, f"--namespace={NAMESPACE}", "-o=jsonpath={.spec.holderIdentity}")
+    return holder.partition("_")[0]
+
+
+def created_deployments(cluster: Cluster, namespace: str) -> list[str]:
+    """The Deployments of the namespace as often as they were created, by the API server's own account."""
+    events = map(json.loads, cluster.plane.audit_log.read_text().splitlines())
+    wanted = ("create", "deployments", namespace)
+    return [
+        event["objectRef"]["name"]
+        for event in events
+        if (event["verb"], *(event.get("objectRef", {}).get(key) for key in ("resource", "namespace"))) == wanted
+    ]
 
 
 @contextmanager

@@ -81,7 +81,8 @@ class Sandbox:
         if os.geteuid() != 0:
             raise DevError("a node needs root: its own namespaces, mounts and cgroups")
         for name in ("lib", "log", "programs", "run"):
-            (self._directory / name).mkdir(parents=True)
+            (self._directory / name).mkdir(parents=True, exist_ok=True)
+        (self._directory / "ready").unlink(missing_ok=True)
         for name, value in SYSCTLS.items():
             file = self._directory / "sysctl" / name
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import ssl
 import urllib.error
 import urllib.request
@@ -21,7 +20,6 @@ pytestmark = pytest.mark.cluster
 ARBITRARY_UID = 1000650000
 MANY = 12
 ENOUGH = 20
-LEASE = "lease/sample-operator"
 PROTECTED = "sample.example.com/protected-replicas"
 
 
@@ -97,12 +95,11 @@ def test_an_arbitrary_user_is_rolled_out_and_reconciles(cluster: Cluster, namesp
 
 
 def test_a_standby_takes_over_when_the_leader_s_pod_is_deleted(cluster: Cluster, namespace: str) -> None:
-    cluster.kubectl("scale", operators.DEPLOYMENT, "-n", NAMESPACE, "--replicas=2")
-    operators.rolled_out(cluster)
-    leader = _leader(cluster)
+    operators.scale(cluster, 2)
+    leader = operators.leader(cluster)
     cluster.kubectl("delete", f"pod/{leader}", "-n", NAMESPACE, "--wait=false")
 
-    wait_for("another leader", lambda: _leader(cluster) not in ("", leader), seconds=40)
+    wait_for("another leader", lambda: operators.leader(cluster) not in ("", leader), seconds=40)
     reconciled(cluster, namespace, sample("memcached"))
 
 
@@ -118,7 +115,7 @@ def test_a_rollout_amid_many_custom_resources_loses_none(cluster: Cluster, names
         successful = "--for=condition=Successful"
         cluster.kubectl("wait", successful, "memcached", "--all", "-n", namespace, "--timeout=60s", seconds=70)
 
-    assert sorted(_created(cluster, namespace)) == sorted(names)
+    assert sorted(operators.created_deployments(cluster, namespace)) == sorted(names)
 
 
 def test_no_review_fails_while_the_operator_is_rolled_out(cluster: Cluster, namespace: str) -> None:
@@ -137,22 +134,6 @@ def test_no_review_fails_while_the_operator_is_rolled_out(cluster: Cluster, name
 
 def _pods(cluster: Cluster) -> set[str]:
     return set(cluster.kubectl("get", "pods", "-n", NAMESPACE, "-o=name").split())
-
-
-def _created(cluster: Cluster, namespace: str) -> list[str]:
-    """The Deployments of the namespace as often as they were created, by the API server's own account."""
-    events = map(json.loads, cluster.plane.audit_log.read_text().splitlines())
-    wanted = ("create", "deployments", namespace)
-    return [
-        event["objectRef"]["name"]
-        for event in events
-        if (event["verb"], *(event.get("objectRef", {}).get(key) for key in ("resource", "namespace"))) == wanted
-    ]
-
-
-def _leader(cluster: Cluster) -> str:
-    holder = cluster.kubectl("get", LEASE, "-n", NAMESPACE, "-o=jsonpath={.spec.holderIdentity}")
-    return holder.partition("_")[0]
 
 
 def _metrics(cluster: Cluster, token: str) -> tuple[int, str]:

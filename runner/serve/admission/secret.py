@@ -16,7 +16,7 @@ import structlog
 
 from runner.config.watches import Watch
 from runner.config.webhooks import path
-from runner.errors import ConflictError, KindAbsentError, KubeError, NotFoundError
+from runner.errors import ConflictError, ForbiddenError, KindAbsentError, KubeError, NotFoundError
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery
 from runner.serve.admission.rotation import (
@@ -67,7 +67,7 @@ class SecretCertificate:
         self._now = now
         self._shown: Pair | None = None
         self.trouble = "not shown yet"
-        """Why the API server cannot trust what is shown; nothing ("") once it can, or could."""
+        """Why the API server cannot trust what is shown yet; nothing ("") once it can, or where it never will."""
 
     async def run(self) -> None:
         """For ever."""
@@ -78,8 +78,9 @@ class SecretCertificate:
             except (KubeError, ssl.SSLError) as error:
                 if str(error) != said:
                     said = str(error)
-                    self.trouble = said if self.trouble else ""
                     log.warning("The webhooks' certificate is not kept in its Secret", why=said, hint=HINT)
+                # Whoever may not keep one has no webhooks, and is no worse an operator for it.
+                self.trouble = said if self.trouble and not isinstance(error, ForbiddenError) else ""
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LOOK_EVERY)
             else:
