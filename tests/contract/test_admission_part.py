@@ -42,19 +42,19 @@ async def stopping() -> asyncio.Event:
 
 @pytest.fixture
 async def serve(bench: Bench, tmp_path: Path, stopping: asyncio.Event) -> AsyncIterator[Serve]:
-    """Starts one that converts a kind."""
+    """Starts one that converts a kind; the test itself stops one that `ends`."""
     served: list[Admission] = []
 
-    async def start(cluster: ClusterSettings, **fields: Any) -> Admission:
+    async def start(cluster: ClusterSettings, *, ends: bool = False, **fields: Any) -> Admission:
         settings = Settings(webhook_port=0, runner_dir=tmp_path / "runner", cluster=cluster, **fields)
         executor = Executor.of(settings, {GVK: WATCH})
         admission = Admission(settings, [WATCH], bench.client, executor, bench.proxy, Metrics(), stopping)
-        served.append(admission)
+        if not ends:
+            served.append(admission)
         await admission.start()
         return admission
 
     yield start
-    stopping.clear()  # what is left ends at once
     for admission in served:
         await admission.stop()
 
@@ -71,7 +71,7 @@ async def test_in_a_pod_reviews_are_answered_for_a_while_after_the_end_was_asked
     serve: Serve, stopping: asyncio.Event, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(part, "LINGERS", 1.0)
-    admission = await serve(IN_POD, webhook_cert_path=str(tmp_path))
+    admission = await serve(IN_POD, ends=True, webhook_cert_path=str(tmp_path))
     async with aiohttp.ClientSession() as session:
         assert await convert(session, admission) == (200, "keep-alive")
         stopping.set()
@@ -88,7 +88,7 @@ async def test_on_a_laptop_the_end_is_not_put_off(
     serve: Serve, stopping: asyncio.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(part, "LINGERS", 3600.0)
-    admission = await serve(ON_LAPTOP, webhooks="on")
+    admission = await serve(ON_LAPTOP, ends=True, webhooks="on")
     stopping.set()
     await asyncio.wait_for(admission.stop(), 30)
 
@@ -97,7 +97,7 @@ async def test_what_ends_though_the_process_does_not_is_not_put_off(
     serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(part, "LINGERS", 3600.0)
-    admission = await serve(IN_POD, webhook_cert_path=str(tmp_path))
+    admission = await serve(IN_POD, ends=True, webhook_cert_path=str(tmp_path))
     await asyncio.wait_for(admission.stop(), 30)
 
 
