@@ -144,7 +144,7 @@ class Cluster:
         archive = self._node_directory / "image.tar"
         images.pause(programs.built / "pause", files.PAUSE_IMAGE, archive)
         self.load(archive)
-        images.busybox(programs.packages / "usr/bin/busybox", BUSYBOX, archive)
+        images.stand_in(programs.packages / "usr/bin/busybox", images.StandIn(BUSYBOX), archive)
         self.load(archive)
         archive.unlink()
 

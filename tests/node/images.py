@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tarfile
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -56,13 +57,28 @@ def pause(program: Path, name: str, file: Path) -> None:
     shutil.rmtree(root)
 
 
-def busybox(program: Path, name: str, file: Path) -> None:
-    """A shell and its tools, for pods of tests."""
+@dataclass(frozen=True)
+class StandIn:
+    """An image with a shell and its tools, in place of another of that name."""
+
+    name: str
+    entrypoint: tuple[str, ...] = ()
+    user: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+def stand_in(program: Path, image: StandIn, file: Path) -> None:
+    """Write it; `program` is a static busybox."""
     root = file.with_name(f"{file.name}.root")
     (root / "bin").mkdir(parents=True)
     shutil.copy(program, root / "bin/busybox")
     listed = subprocess.run([program, "--list"], check=True, capture_output=True, text=True).stdout
     for applet in set(listed.split()) - {"busybox"}:
         (root / "bin" / applet).symlink_to("busybox")
-    archive(root, {"Cmd": ["sh"], "Env": ["PATH=/bin"]}, name, file)
+    for path, text in image.files.items():
+        (root / path).parent.mkdir(exist_ok=True)
+        (root / path).write_text(text)
+        (root / path).chmod(0o755)
+    config = {"Entrypoint": image.entrypoint, "Cmd": () if image.entrypoint else ("sh",), "User": image.user}
+    archive(root, config | {"Env": ["PATH=/bin"]}, image.name, file)
     shutil.rmtree(root)

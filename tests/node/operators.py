@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -74,13 +74,25 @@ def install(cluster: Cluster, project: Path | None = None) -> None:
     rolled_out(cluster, reviews=project is None)
 
 
-def _reviews(cluster: Cluster) -> bool:
-    """Whether the API server reaches them: kube-proxy takes a moment to learn of a new pod."""
-    try:
-        cluster.kubectl("create", "--dry-run=server", f"--filename={ROOT / 'crds/samples/memcached.yaml'}")
-    except DevError:
-        return False
-    return True
+def uninstall(cluster: Cluster) -> None:
+    """Remove what `install` has applied, custom resources included."""
+    cluster.kubectl(
+        "delete", "--ignore-not-found", "--filename=-", given=yaml.safe_dump_all(built("default")), seconds=120
+    )
+
+
+def admitted(cluster: Cluster, body: Mapping[str, Any], namespace: str = "default") -> None:
+    """Wait until the API server reaches the webhooks: kube-proxy takes a moment to learn of a new pod."""
+
+    def tried() -> bool:
+        create = ("create", "--dry-run=server", "--filename=-", f"--namespace={namespace}")
+        try:
+            cluster.kubectl(*create, given=json.dumps(body))
+        except DevError:
+            return False
+        return True
+
+    wait_for("the webhooks", tried, seconds=30)
 
 
 def rolled_out(cluster: Cluster, *, reviews: bool = True) -> None:
@@ -88,7 +100,7 @@ def rolled_out(cluster: Cluster, *, reviews: bool = True) -> None:
     with explained(cluster):
         cluster.kubectl("rollout", "status", DEPLOYMENT, f"--namespace={NAMESPACE}", "--timeout=60s", seconds=70)
         if reviews:
-            wait_for("the webhooks", lambda: _reviews(cluster), seconds=30)
+            admitted(cluster, yaml.safe_load((ROOT / "crds/samples/memcached.yaml").read_text()))
 
 
 def scale(cluster: Cluster, replicas: int) -> None:
@@ -115,13 +127,13 @@ def created_deployments(cluster: Cluster, namespace: str) -> list[str]:
 
 
 @contextmanager
-def explained(cluster: Cluster) -> Iterator[None]:
+def explained(cluster: Cluster, namespace: str = NAMESPACE) -> Iterator[None]:
     """Add to an error what is known of the operator's pods, and what they logged last."""
     try:
         yield
     except DevError as error:
         for command in (("describe", "pods"), ("logs", f"--selector={LABEL}", "--prefix", "--tail=30")):
-            error.add_note(cluster.kubectl(*command, f"--namespace={NAMESPACE}"))
+            error.add_note(cluster.kubectl(*command, f"--namespace={namespace}"))
         raise
 
 
