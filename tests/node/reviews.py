@@ -53,3 +53,5 @@ def under_way(cluster: Cluster, path: str, body: Mapping[str, Any]) -> Iterator[
         over.set()
         for client in clients:
             client.join()
+        allowed, slowest = len(reviews.seconds), max(reviews.seconds, default=0.0)
+        print(f"{allowed} reviews were allowed, {len(reviews.failed)} failed, at most {slowest:.1f} s each")

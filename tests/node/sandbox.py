@@ -80,6 +80,8 @@ class Sandbox:
         """Raises DevError, with what the first process said last."""
         if os.geteuid() != 0:
             raise DevError("a node needs root: its own namespaces, mounts and cgroups")
+        if not self._hierarchies:
+            raise DevError("a node needs cgroups of version 1; this machine has those of version 2 alone")
         for name in ("lib", "log", "programs", "run"):
             (self._directory / name).mkdir(parents=True, exist_ok=True)
         (self._directory / "ready").unlink(missing_ok=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import ssl
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -130,6 +132,36 @@ def test_no_review_fails_while_the_operator_is_rolled_out(cluster: Cluster, name
         wait_for("more reviews", lambda: len(asked.seconds) > so_far + ENOUGH, seconds=30)
 
     assert asked.failed == []
+
+
+@pytest.fixture
+def stored_as_v1(cluster: Cluster, namespace: str) -> Iterator[None]:
+    """No pod runs, and a Memcached has to be converted from how it is stored to how the operator watches it."""
+    _store(cluster, "v1")
+    reconciled(cluster, namespace, sample("memcached"))
+    cluster.kubectl("scale", operators.DEPLOYMENT, "-n", NAMESPACE, "--replicas=0")
+    wait_for("no pod", lambda: not _pods(cluster), seconds=60)
+    _store(cluster, "v1alpha1")  # the API server now lists it anew when it is asked
+    yield
+    operators.scale(cluster, 1)
+
+
+def test_a_start_that_has_to_convert_what_it_lists_becomes_ready(
+    cluster: Cluster, namespace: str, stored_as_v1: None
+) -> None:
+    operators.scale(cluster, 1)
+
+    cluster.apply(sample("memcached", size=3), namespace)
+    three = "--for=jsonpath={.spec.replicas}=3"
+    cluster.kubectl("wait", three, "deployment/memcached-sample", "-n", namespace, "--timeout=40s")
+
+
+def _store(cluster: Cluster, version: str) -> None:
+    crd = "customresourcedefinition/memcacheds.sample.example.com"
+    versions = json.loads(cluster.kubectl("get", crd, "-o=json"))["spec"]["versions"]
+    stored = [{**each, "storage": each["name"] == version} for each in versions]
+    patch = json.dumps({"spec": {"versions": stored}})
+    cluster.kubectl("patch", crd, "--type=merge", f"--patch={patch}")
 
 
 def _pods(cluster: Cluster) -> set[str]:
