@@ -66,6 +66,12 @@ test-image: $(READY)  ## Build the images, and run the sample's against a real K
 	EXPORT=1 tools/build_image.sh
 	$(BIN)/pytest tests/image
 
+.PHONY: test-node
+test-node: $(READY)  ## The sample operator in pods of a real node, which is started for it; needs root and Debian
+	$(BIN)/python -m tests.node programs
+	$(BIN)/python -m tests.node image
+	$(BIN)/pytest tests/node
+
 .PHONY: test-ansible
 test-ansible: $(READY)  ## The tests that run Ansible; ANSIBLE=2.18 runs them on that release of ansible-core
 	$(BIN)/pytest -n $(WORKERS) --dist loadscope tests/integration tests/robustness tests/corpus --ignore-glob='*/test_dev_*'

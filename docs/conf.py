@@ -70,7 +70,7 @@ NAVIGATION = {
         "leader-election",
     ],
     "Explanation": ["architecture", "warm", "performance", "security", "glossary", "decisions/README"],
-    "The project": ["/README", "/CONTRIBUTING", "/SECURITY", "/CHANGELOG"],
+    "The project": ["/README", "/CONTRIBUTING", "node", "/SECURITY", "/CHANGELOG"],
 }
 DECISIONS = "decisions/0*"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -43,6 +43,29 @@ class Listening(Protocol):
 
     @property
     def port(self) -> int: ...
+
+
+class Reviewing(Protocol):
+    """What reviews and converts; `trouble` is what keeps it from that, or nothing ("")."""
+
+    @property
+    def converts(self) -> Collection[GroupVersionKind]: ...
+    @property
+    def trouble(self) -> str: ...
+
+
+def readiness(
+    stopping: Callable[[], bool], kinds: Callable[[], Iterable[Waiting]], webhooks: Collection[Reviewing]
+) -> str:
+    """What `/readyz` says; nothing ("") if all is well.
+
+    A kind that is converted here does not count: it may only be listed once the API server can ask us.
+    """
+    if stopping():
+        return "stopping"
+    converted = {gvk for part in webhooks for gvk in part.converts}
+    told = unready(one for one in kinds() if one.gvk not in converted)
+    return "; ".join(filter(None, (told, *(part.trouble for part in webhooks))))
 
 
 def unready(kinds: Iterable[Waiting]) -> str:

@@ -92,6 +92,7 @@ async def operate(
         leadership = parts.leadership
         announce.introduce(parts.client.identity, settings, watches, Path.cwd())
         await parts.listen(stack, stopping)
+        stack.push_async_callback(parts.leadership.hand_over)  # at once, though what listens may linger
         await either(stopping.wait(), leadership.won())
         if not stopping.is_set():
             parts.work(stack)
@@ -175,9 +176,8 @@ class _Parts:
         figures = Metrics(watches)
         client = await Client.connect(settings.cluster, fence=fence, on_request=figures.requested)
         stack.push_async_callback(client.close)
-        parts = cls(client, fence, settings, watches, figures, before)
-        stack.push_async_callback(parts.leadership.hand_over)
-        return parts
+        stack.callback(fence.close)
+        return cls(client, fence, settings, watches, figures, before)
 
     async def _warm_up(self) -> None:
         """While the first lists are read; the first runs wait for it."""
@@ -194,8 +194,12 @@ class _Parts:
         tls = (
             certificates.of_metrics(self._settings.temporary_directory) if self._settings.metrics_secure else None
         )
+        watches, own = self._watches.values(), (self.client, self.executor, self.proxy, self._metrics)
+        webhooks = admission.parts(self._settings, watches, *own, stopping)
+        kinds = self._watching.resource_reflectors
+        ready = partial(announce.readiness, stopping.is_set, kinds, webhooks.values())
         parts: dict[str, metrics.Listener | Proxy | admission.Admission] = {
-            "probes": metrics.probes(self._settings.health_probe_bind_address, ready=self._trouble),
+            "probes": metrics.probes(self._settings.health_probe_bind_address, ready=ready),
             "metrics": metrics.metrics(
                 self._settings.metrics_bind_address,
                 self._metrics.registry,
@@ -205,8 +209,7 @@ class _Parts:
             "user_metrics": usermetrics.of(self._settings, self._metrics.registry),
             "proxy": self.proxy,
         }
-        watches, own = self._watches.values(), (self.client, self.executor, self.proxy, self._metrics)
-        parts |= admission.parts(self._settings, watches, *own, stopping)
+        parts |= webhooks
         for part in parts.values():
             stack.push_async_callback(part.stop)
             await part.start()

@@ -12,14 +12,13 @@ from typing import Any, cast
 
 from runner.dev import processes
 from runner.dev.components import SIMULATED
-from runner.dev.layout import HOST, Layout, Ports
+from runner.dev.layout import NODE, Layout, Ports
 from runner.dev.processes import Process, tail
 from runner.errors import ComponentError, DevError
 
 TIMEOUT = 5
 
 
-NODE = "node-1"
 NODE_PATH = f"/api/v1/nodes/{NODE}"
 _ADMISSION = "admissionregistration.k8s.io"
 _SIMULATED_PODS = "simulated-pods"
@@ -38,7 +37,7 @@ class Api:
     """A tiny blocking client of one API server."""
 
     def __init__(self, layout: Layout, ports: Ports) -> None:
-        self._port = ports.api
+        self._host, self._port = ports.host, ports.api
         self._context = ssl.create_default_context(cafile=layout.certificate("ca"))
         self._context.load_cert_chain(layout.certificate("admin"), layout.key("admin"))
 
@@ -52,7 +51,7 @@ class Api:
 
     def send(self, method: str, path: str, payload: str | None = None) -> tuple[int, str]:
         """The same, of JSON as it is written."""
-        connection = http.client.HTTPSConnection(HOST, self._port, timeout=TIMEOUT, context=self._context)
+        connection = http.client.HTTPSConnection(self._host, self._port, timeout=TIMEOUT, context=self._context)
         try:
             connection.request(method, path, payload, {"Content-Type": "application/json"})
             response = connection.getresponse()
@@ -198,10 +197,14 @@ def api_ready(api: Api) -> bool:
     return api.call("GET", "/readyz")[0] == 200
 
 
+def pods_admitted(api: Api) -> bool:
+    """Whether a pod created now is admitted: its service account is there."""
+    return api.call("GET", "/api/v1/namespaces/default/serviceaccounts/default")[0] == 200
+
+
 def pods_possible(api: Api) -> bool:
-    """Whether a pod created now is admitted (its service account is there) and finds a node."""
-    status, _ = api.call("GET", "/api/v1/namespaces/default/serviceaccounts/default")
-    if status != 200:
+    """Whether a pod created now is admitted and finds a node."""
+    if not pods_admitted(api):
         return False
     status, node = api.call("GET", NODE_PATH)
     return status == 200 and node_ready(node)

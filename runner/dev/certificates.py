@@ -7,7 +7,7 @@ import ipaddress
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from runner.dev.layout import Layout
+from runner.dev.layout import HOST, NODE, Layout
 
 VALIDITY = timedelta(days=3650)
 CLOCK_SKEW = timedelta(minutes=5)
@@ -59,6 +59,9 @@ SUBJECTS = (
     Subject("kube-controller-manager", "ca", "system:kube-controller-manager"),
     Subject("kube-scheduler", "ca", "system:kube-scheduler"),
     Subject("kwok", "ca", "kwok"),
+    # Of a real node, by the names that the API server's own rules know.
+    Subject("kubelet", "ca", f"system:node:{NODE}", "system:nodes"),
+    Subject("kube-proxy", "ca", "system:kube-proxy"),
 )
 FILES = (
     *(
@@ -72,10 +75,10 @@ FILES = (
 """Every file that `create` makes."""
 
 
-def create_certificates(directory: Path) -> None:
+def create_certificates(directory: Path, host: str = HOST) -> None:
     """Put every key and certificate into `directory`, unless it is there already.
 
-    It appears as a whole or not at all. Keys have mode 0600, the directory 0700.
+    It appears as a whole or not at all. Keys have mode 0600, the directory 0700. The API server is `host` too.
     """
     if directory.exists():
         return
@@ -84,9 +87,15 @@ def create_certificates(directory: Path) -> None:
     partial.mkdir(mode=0o700)
     authorities = {name: _authority(partial, name) for name in AUTHORITIES}
     for subject in SUBJECTS:
-        _issue(partial, subject, *authorities[subject.authority])
+        _issue(partial, _at(subject, host), *authorities[subject.authority])
     _write_service_account_keys(partial)
     partial.rename(directory)
+
+
+def _at(subject: Subject, host: str) -> Subject:
+    if subject.file != "apiserver" or host in subject.hosts:
+        return subject
+    return replace(subject, hosts=(*subject.hosts, host))
 
 
 def _authority(directory: Path, name: str) -> tuple[x509.Certificate, Key]:

@@ -18,6 +18,7 @@ SIMULATED = "pods of the local control plane are simulated: nothing runs in them
 
 
 NAMES = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
+SIMULATOR = "kwok"
 
 
 class AuditLevel(StrEnum):
@@ -30,10 +31,19 @@ class AuditLevel(StrEnum):
 
 @dataclass(frozen=True)
 class Options:
-    """What a person can choose. Data is thrown away on stop unless `keep`; no audit log unless `audit`."""
+    """What a person can choose. Data is thrown away on stop unless `keep`; no audit log unless `audit`.
+
+    With `address`, the API server is there, for a real node to reach it, and no node is simulated.
+    """
 
     keep: bool = False
     audit: AuditLevel | None = None
+    address: str | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those of the components, in the order in which they are started."""
+        return tuple(name for name in NAMES if name != SIMULATOR or self.address is None)
 
 
 @dataclass(frozen=True)
@@ -46,13 +56,14 @@ class Component:
 
 def all_components(layout: Layout, ports: Ports, options: Options) -> tuple[Component, ...]:
     """Every component, in the order in which they are started."""
-    return (
+    found = (
         Component("etcd", _etcd(layout, ports, options)),
         Component("kube-apiserver", _apiserver(layout, ports, options)),
         Component("kube-controller-manager", _controller_manager(layout)),
         Component("kube-scheduler", _scheduler(layout)),
-        Component("kwok", _kwok(layout, ports)),
+        Component(SIMULATOR, _kwok(layout, ports)),
     )
+    return tuple(component for component in found if component.name in options.names)
 
 
 def _etcd(layout: Layout, ports: Ports, options: Options) -> tuple[str, ...]:
@@ -82,9 +93,9 @@ def _etcd(layout: Layout, ports: Ports, options: Options) -> tuple[str, ...]:
 
 def _apiserver(layout: Layout, ports: Ports, options: Options) -> tuple[str, ...]:
     return (
-        f"--bind-address={HOST}",
+        f"--bind-address={ports.host}",
         # Not read from the routing table: a machine without a default route would have no address.
-        f"--advertise-address={HOST}",
+        f"--advertise-address={ports.host}",
         f"--secure-port={ports.api}",
         f"--etcd-servers=https://{HOST}:{ports.etcd}",
         f"--etcd-cafile={layout.certificate('etcd-ca')}",
@@ -99,10 +110,22 @@ def _apiserver(layout: Layout, ports: Ports, options: Options) -> tuple[str, ...
         f"--service-account-signing-key-file={layout.key(SERVICE_ACCOUNT)}",
         f"--service-cluster-ip-range={SERVICE_NETWORK}",
         "--allow-privileged=true",
-        # One API server, on the loopback, which an Endpoints object may not hold: nothing to reconcile.
-        "--endpoint-reconciler-type=none",
         "--profiling=false",
+        *_nodes(layout, options),
         *_audit(layout, options),
+    )
+
+
+def _nodes(layout: Layout, options: Options) -> tuple[str, ...]:
+    if options.address is None:
+        # One API server, on the loopback, which an Endpoints object may not hold: nothing to reconcile.
+        return ("--endpoint-reconciler-type=none",)
+    return (
+        # Logs and exec: the kubelet asks the API server who that is. Its own certificate is self-signed.
+        f"--kubelet-client-certificate={layout.certificate('admin')}",
+        f"--kubelet-client-key={layout.key('admin')}",
+        "--kubelet-preferred-address-types=InternalIP",
+        "--enable-admission-plugins=NodeRestriction",
     )
 
 

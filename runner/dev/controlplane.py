@@ -23,6 +23,7 @@ from runner.dev.api import (
     Api,
     api_ready,
     first_objects,
+    pods_admitted,
     pods_possible,
     port_taken,
     wait_until,
@@ -48,7 +49,7 @@ from runner.dev.directory import (
     remove_files,
     write_state,
 )
-from runner.dev.layout import Layout, Ports, choose_ports
+from runner.dev.layout import HOST, Layout, Ports, choose_ports
 from runner.dev.processes import Process, locked_directory
 from runner.dev.programs import Programs, find_programs
 from runner.errors import ComponentError, DevError
@@ -124,7 +125,9 @@ class ControlPlane:
 
     def status(self) -> tuple[ComponentStatus, ...]:
         """Every component, running or not."""
-        return tuple(ComponentStatus(name, self._running(name)) for name in NAMES)
+        current = self.state()
+        options = current.options if current else self._options
+        return tuple(ComponentStatus(name, self._running(name)) for name in options.names)
 
     def is_running(self) -> bool:
         """Whether a start went through and every component still runs."""
@@ -203,7 +206,7 @@ class ControlPlane:
         put_mark(self.layout, made)
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                self._start_once(choose_ports(ports), options, programs)
+                self._start_once(choose_ports(ports, options.address or HOST), options, programs)
             except ComponentError as error:
                 self._end_all(grace=0)
                 if attempt == ATTEMPTS or not port_taken(error):
@@ -224,9 +227,11 @@ class ControlPlane:
             started = {c.name: self._spawn(c, programs) for c in components if c.name in DATA_STORE}
             self._wait_for_api(api, started)
         with self._timed("controllers, scheduler, node"):
-            _bootstrap(api, ports)
+            if options.address is None:
+                _bootstrap(api, ports)
+            ready = pods_possible if options.address is None else pods_admitted
             started |= {c.name: self._spawn(c, programs) for c in components if c.name not in DATA_STORE}
-            wait_until("node ready", partial(pods_possible, api), self.layout, started)
+            wait_until("node ready", partial(ready, api), self.layout, started)
         write_state(self.layout.state, State(ports, options, ready=True))
 
     def _write_files(self, ports: Ports, options: Options) -> None:
@@ -234,7 +239,7 @@ class ControlPlane:
         for directory in (layout.config, layout.logs, layout.run, layout.data):
             directory.mkdir(mode=0o700, exist_ok=True)
         write_state(layout.state, State(ports, options, ready=False))
-        create_certificates(layout.certificates)
+        create_certificates(layout.certificates, ports.host)
         write_kubeconfig(layout.kubeconfig, layout, ports.server, "admin")
         for component, client in CLIENTS.items():
             write_kubeconfig(layout.component_kubeconfig(component), layout, ports.server, client)

@@ -38,7 +38,9 @@ def read_state(file: Path) -> State | None:
         content = json.loads(file.read_text())
         audit = content["options"]["audit"]
         options = Options(
-            keep=bool(content["options"]["keep"]), audit=AuditLevel(audit) if audit is not None else None
+            keep=bool(content["options"]["keep"]),
+            audit=AuditLevel(audit) if audit is not None else None,
+            address=content["options"].get("address"),
         )
         return State(Ports(**content["ports"]), options, bool(content["ready"]))
     except (OSError, ValueError, KeyError, TypeError):

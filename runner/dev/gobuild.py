@@ -43,12 +43,16 @@ KWOK = Build("kwok", "sigs.k8s.io/kwok/cmd/kwok", (), 2)
 
 
 def build(programs: Sequence[str], directory: Path, progress: Progress) -> None:
-    """Put what `programs` needs into `directory`.
+    """Put what `programs` needs into `directory`; raises BinariesError as `build_module` does."""
+    wanted = KWOK if "kwok" in programs else CONTROL_PLANE
+    build_module(wanted, MODULES / wanted.module, directory, progress)
+
+
+def build_module(wanted: Build, module: Path, directory: Path, progress: Progress) -> None:
+    """Put the program of `module`, under each of its names, into `directory`.
 
     Raises BinariesError when Go is missing, too old, or the build fails (with the end of its output).
     """
-    wanted = KWOK if "kwok" in programs else CONTROL_PLANE
-    module = MODULES / wanted.module
     go = _go(module)
     directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".build-", dir=directory) as temporary:

@@ -8,30 +8,38 @@ from __future__ import annotations
 import os
 import socket
 from contextlib import ExitStack
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 HOST = "127.0.0.1"
+NODE = "node-1"
+"""The name of the node, fake or real."""
 OPERATOR = "operator"
 """What has a log beside the components'."""
 
 
 @dataclass(frozen=True)
 class Ports:
-    """The TCP ports of one control plane, all on the loopback. `kubelet` is the fake node's.
+    """The TCP ports of one control plane. `kubelet` is the fake node's; `host` is where the API server listens.
 
-    A port is 0 where the control plane was started by a version that did not have it.
+    All else is on the loopback. A port is 0 where the control plane was started by a version that did not have it.
     """
 
     api: int
     etcd: int
     etcd_peer: int
     kubelet: int = 0
+    host: str = HOST
 
     @property
     def server(self) -> str:
         """The URL of the API server."""
-        return f"https://{HOST}:{self.api}"
+        return f"https://{self.host}:{self.api}"
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Every port."""
+        return (self.api, self.etcd, self.etcd_peer, self.kubelet)
 
 
 @dataclass(frozen=True)
@@ -132,31 +140,34 @@ def default_directory(name: str) -> Path:
     return Path(state) / "ansible-operator-runner" / "dev" / name
 
 
-def choose_ports(previous: Ports | None = None) -> Ports:
+def choose_ports(previous: Ports | None = None, host: str = HOST) -> Ports:
     """The previous ports while they are free, so that a kept kubeconfig stays true; else any free ones.
 
     A port can be taken by somebody else before it is used; whoever starts the components tries again.
     """
-    if previous is not None and all(astuple(previous)) and _all_free(previous):
+    if previous is not None and previous.host == host and all(previous.numbers) and _all_free(previous):
         return previous
     with ExitStack() as open_sockets:
         # All are held until all are known: no port twice.
-        return Ports(*(_bind(0, open_sockets) for _ in fields(Ports)))
+        api = _bind(0, open_sockets, host)
+        etcd, peer, kubelet = (_bind(0, open_sockets) for _ in range(3))
+        return Ports(api, etcd, peer, kubelet, host)
 
 
 def _all_free(ports: Ports) -> bool:
     with ExitStack() as open_sockets:
         try:
-            for port in astuple(ports):
+            _bind(ports.api, open_sockets, ports.host)
+            for port in ports.numbers[1:]:
                 _bind(port, open_sockets)
         except OSError:
             return False
     return True
 
 
-def _bind(port: int, open_sockets: ExitStack) -> int:
+def _bind(port: int, open_sockets: ExitStack, host: str = HOST) -> int:
     sock = open_sockets.enter_context(socket.socket())
     # As the components do: connections that are still closing do not make a port taken.
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    sock.bind((HOST, port))
+    sock.bind((host, port))
     return int(sock.getsockname()[1])

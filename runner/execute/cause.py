@@ -138,7 +138,7 @@ def _ended(said: str, result: Mapping[str, Any]) -> str:
         crashed = _TRACEBACK in output or not last
         return f"the module crashed: {last or _bare(said)}" if crashed else f"{_bare(said)}: {last}"
     if said == "non-zero return code" and isinstance(code, int):
-        why = " (killed)" if killed(code) else ""
+        why = " (killed, perhaps for want of memory)" if killed(code) else ""
         return f"exit code {code}{why}" + (f": {last}" if last else "")
     return ""
 

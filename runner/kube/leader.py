@@ -87,14 +87,13 @@ class Leadership:
             await asyncio.shield(self._keeping)
 
     async def hand_over(self) -> None:
-        """Give leadership away, when nothing is left to do; nothing can be sent to the API server afterwards."""
+        """Give leadership away, when no run is left and nothing is watched any more."""
         if self._keeping is None or self._elector is None:
             return
         self._keeping.cancel()
         await asyncio.gather(self._keeping, return_exceptions=True)
         if not self.is_lost:
             await self._elector.release()
-            self._fence.close()
 
     async def _keep(self, elector: Elector) -> None:
         try:

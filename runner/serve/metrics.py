@@ -43,6 +43,7 @@ class Listener:
     """An HTTP server on one address. "0" and "" mean: do not listen; `port` is then 0.
 
     `flag` is where a person changes the address; one that is `optional` is done without where it is in use.
+    `grace`: seconds that requests under way have when it stops.
     """
 
     def __init__(
@@ -53,13 +54,16 @@ class Listener:
         tls: ssl.SSLContext | None = None,
         *,
         optional: bool = False,
+        grace: float = 1.0,
     ) -> None:
         self.port = 0
+        self._draining = False
         self._flag = flag
         self._optional = optional
         self._address = parse_address(address)
         self._tls = tls
-        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0)
+        application.on_response_prepare.append(self._close_when_draining)
+        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=grace)
 
     async def start(self) -> None:
         """Raises ListenError when the address cannot be had."""
@@ -77,8 +81,17 @@ class Listener:
         for listening in sockets:
             await web.SockSite(self._runner, listening, ssl_context=self._tls).start()
 
+    def drain(self) -> None:
+        """Answer on, but let each connection end with its next answer: the next one may then go elsewhere."""
+        self._draining = True
+
     async def stop(self) -> None:
         await self._runner.cleanup()
+
+    async def _close_when_draining(self, _: web.Request, response: web.StreamResponse) -> None:
+        if self._draining:
+            response.force_close()
+            response.headers["Connection"] = "close"  # aiohttp has made the headers by now
 
 
 def probes(address: str, *, live: Check = lambda: "", ready: Check = lambda: "") -> Listener:

@@ -48,6 +48,29 @@ def test_nothing_is_said_of_kinds_that_are_ready() -> None:
     assert announce.unready([Kind(WEBSITE, ready=True)]) == ""
 
 
+@dataclass
+class Reviews:
+    """What reviews, and what keeps it from that."""
+
+    trouble: str = ""
+    converts: tuple[GroupVersionKind, ...] = ()
+
+
+def test_readiness_ends_as_soon_as_the_process_is_asked_to_end() -> None:
+    assert announce.readiness(lambda: False, list, []) == ""
+    assert announce.readiness(lambda: True, list, []) == "stopping"
+
+
+def test_readiness_waits_for_the_webhooks() -> None:
+    said = announce.readiness(lambda: False, lambda: [Kind(WEBSITE, Phase.ABSENT)], [Reviews("no certificate")])
+    assert said == "not watching example.com/v1, Kind=Website (the API server does not serve it); no certificate"
+
+
+def test_a_kind_that_can_be_listed_only_once_it_is_converted_here_does_not_keep_that_from_being_asked() -> None:
+    kinds = [Kind(WEBSITE, Phase.WAITING, "conversion webhook failed")]
+    assert announce.readiness(lambda: False, lambda: kinds, [Reviews(converts=(WEBSITE,))]) == ""
+
+
 def test_an_api_server_that_is_away_is_one_line_for_all_kinds() -> None:
     kinds = [Kind(WEBSITE, Phase.WAITING, "no answer"), Kind(BACKUP, Phase.WAITING, "no answer")]
     assert announce.trouble(kinds, 1.0) == "Website, Backup cannot be watched: no answer"

@@ -32,6 +32,8 @@ from runner.stopping import ended
 
 log = structlog.get_logger(__name__)
 
+LINGERS = 5.0
+"""Seconds that reviews are still answered after the process was asked to end: nodes hear late of a pod's end."""
 FILES = ".admission"
 """The directory, among those of runs, in which reviews keep their files."""
 
@@ -76,6 +78,9 @@ class Admission:
         stopping: asyncio.Event,
     ) -> None:
         self._watches = [watch for watch in watches if watch.has_webhooks]
+        self.converts = frozenset(watch.gvk for watch in self._watches if watch.conversions)
+        self._stopping = stopping
+        self._lingers = LINGERS if in_pod(settings) else 0.0
         place = private_root(settings.runner_dir) / FILES
         self._executor = Executor(place, settings.environment, sibling=executor)
         self._specs = Specs(place, settings.environment)
@@ -99,15 +104,25 @@ class Admission:
             metrics,
         )
         self._tasks: list[asyncio.Task[None]] = []
+        self._lingering: asyncio.Task[None] | None = None
 
     @property
     def port(self) -> int:
         return self._server.port
 
+    @property
+    def trouble(self) -> str:
+        """What keeps the API server from having its reviews answered; nothing ("") if nothing does."""
+        if not self.port:
+            return "the webhooks do not listen yet"
+        why = self._secret.trouble if self._secret is not None else ""
+        return f"the webhooks' certificate: {why}" if why else ""
+
     async def start(self) -> None:
         """Raises ListenError when the port is in use."""
         self._aside.start()
         await self._aside.run(self._server.start())
+        self._lingering = asyncio.create_task(self._linger(), name="webhooks-linger")
         self._tasks.append(asyncio.create_task(self._warm_up(), name="admission-warm-up"))
         if self._secret is not None:
             self._tasks.append(asyncio.create_task(self._secret.run(), name="webhook-certificate"))
@@ -117,14 +132,24 @@ class Admission:
             await self._registration.tried()  # before the first list, which may have to be converted
 
     async def stop(self) -> None:
+        """Answers on for what is left of LINGERS, where it is the process that ends, and others can answer."""
+        if self._stopping.is_set() and self._lingering is not None:
+            await self._lingering
         for task in self._tasks:
             await ended(task)
+        if self._lingering is not None:
+            await ended(self._lingering)
         if self._registration is not None:
             await self._registration.withdraw()
         await self._aside.run(self._server.stop())
         await self._executor.close()
         await self._aside.run(self._specs.close())
         await self._aside.stop()
+
+    async def _linger(self) -> None:
+        await self._stopping.wait()
+        self._server.drain()
+        await asyncio.sleep(self._lingers)
 
     async def _warm_up(self) -> None:
         """So that the first review is as fast as the others; whatever fails now is told by a review."""

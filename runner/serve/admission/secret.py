@@ -16,7 +16,7 @@ import structlog
 
 from runner.config.watches import Watch
 from runner.config.webhooks import path
-from runner.errors import ConflictError, KindAbsentError, KubeError, NotFoundError
+from runner.errors import ConflictError, ForbiddenError, KindAbsentError, KubeError, NotFoundError
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery
 from runner.serve.admission.rotation import (
@@ -67,6 +67,8 @@ class SecretCertificate:
         self._name = name
         self._now = now
         self._shown: Pair | None = None
+        self.trouble = "not shown yet"
+        """Why the API server cannot trust what is shown yet; nothing ("") once it can, or where it never will."""
 
     async def run(self) -> None:
         """For ever."""
@@ -79,10 +81,12 @@ class SecretCertificate:
                 if str(error) != said:
                     said = str(error)
                     log.warning(LOST, why=said, hint=HINT, **({} if expected else {"exc_info": error}))
+                # Whoever may not keep one has no webhooks, and is no worse an operator for it.
+                self.trouble = said if self.trouble and not isinstance(error, ForbiddenError) else ""
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LOOK_EVERY)
             else:
-                pause, said = AGAIN_AFTER, ""
+                pause, said, self.trouble = AGAIN_AFTER, "", ""
                 await asyncio.sleep(LOOK_EVERY)
 
     async def look(self) -> None:

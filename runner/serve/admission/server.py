@@ -18,6 +18,7 @@ from runner.objects import GroupVersionKind, ObjectKey
 from runner.serve.admission import conversion
 from runner.serve.admission.review import Review, Verdict, answer, parse
 from runner.serve.admission.reviewer import Reviewer
+from runner.serve.admission.tasks import LIMIT, PATIENCE
 from runner.serve.certificates import ServingCertificate
 from runner.serve.metrics import Listener
 
@@ -56,7 +57,7 @@ def webhooks(
             application.router.add_post(path("mutate", watch.gvk), handle)
     if any(watch.conversions for watch in watches):
         application.router.add_post(CONVERT, _Converter(watches, reading, metrics).handle)
-    return Listener(f":{port}", application, "--webhook-port", certificate.context)
+    return Listener(f":{port}", application, "--webhook-port", certificate.context, grace=PATIENCE + LIMIT)
 
 
 class _Converter:

@@ -85,3 +85,11 @@ def test_a_creation_that_was_cut_short_is_done_again(tmp_path: Path) -> None:
 
     load(tmp_path / "certificates", "ca")
     assert not (tmp_path / "certificates.partial").exists()
+
+
+def test_the_api_server_is_the_address_at_which_nodes_reach_it(tmp_path: Path) -> None:
+    certificates.create_certificates(tmp_path / "certificates", "10.1.1.1")
+
+    extensions = load(tmp_path / "certificates", "apiserver").extensions
+    names = extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert {"127.0.0.1", "10.1.1.1"} <= {str(each) for each in names.get_values_for_type(x509.IPAddress)}

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,17 @@ def test_each_client_logs_in_as_itself(component: str) -> None:
 def test_node_lifecycle_controller_stays_on() -> None:
     # It takes the not-ready taint off the node, without which no pod is scheduled.
     assert "--controllers" not in flags("kube-controller-manager")
+
+
+def test_a_real_node_takes_the_place_of_the_simulated_one() -> None:
+    started = tuple(c.name for c in all_components(LAYOUT, PORTS, Options(address="10.1.1.1")))
+
+    assert started == tuple(name for name in NAMES if name != "kwok")
+
+
+def test_a_real_node_reaches_the_api_server_at_its_address() -> None:
+    components = all_components(LAYOUT, replace(PORTS, host="10.1.1.1"), Options(address="10.1.1.1"))
+    arguments = next(c.arguments for c in components if c.name == "kube-apiserver")
+
+    assert {"--bind-address=10.1.1.1", "--advertise-address=10.1.1.1"} <= set(arguments)
+    assert "--endpoint-reconciler-type=none" not in arguments

@@ -12,7 +12,7 @@ from runner.dev.layout import Ports
 
 @pytest.mark.parametrize("audit", [None, AuditLevel.REQUEST])
 def test_state_is_read_as_it_was_written(tmp_path: Path, audit: AuditLevel | None) -> None:
-    written = State(Ports(1, 2, 3), Options(keep=True, audit=audit), ready=True)
+    written = State(Ports(1, 2, 3, host="10.1.1.1"), Options(True, audit, "10.1.1.1"), ready=True)
 
     directory.write_state(tmp_path / "state", written)
 

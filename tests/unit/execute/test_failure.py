@@ -291,6 +291,12 @@ def test_a_run_that_is_ended_by_its_deadline_names_the_limit_and_the_task() -> N
     )
 
 
+@pytest.mark.parametrize("code", [-9, 137])
+def test_a_command_that_is_killed_names_the_likely_cause(code: int) -> None:
+    result = {"msg": "non-zero return code", "rc": code}
+    assert told(result, task="Grow") == f"exit code {code} (killed, perhaps for want of memory) (Grow)"
+
+
 def test_a_run_that_is_killed_names_its_task() -> None:
     (failure,) = conclude(began("Grow"), ending=Ending.FINISHED, return_code=137).failures
     assert failure.told == (

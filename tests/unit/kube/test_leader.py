@@ -112,12 +112,12 @@ async def test_an_elector_that_fails_is_a_loss() -> None:
     assert it.is_lost
 
 
-async def test_handing_over_releases_the_lease_and_shuts_the_fence() -> None:
+async def test_handing_over_releases_the_lease() -> None:
     stage = Stage()
     it = stage.leadership()
     await it.won()
     await it.hand_over()
-    assert (stage.elector.released, stage.fence.shut, it.is_lost) == (True, True, False)
+    assert (stage.elector.released, it.is_lost) == (True, False)
 
 
 async def test_a_lost_lease_is_not_released() -> None:

@@ -1,0 +1,144 @@
+"""Admission from the first review of a pod to its last: when it may be asked, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from http.client import HTTPSConnection
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from runner.config.admission import Conversion
+from runner.config.settings import ClusterSettings, Settings
+from runner.config.watches import Content, Watch
+from runner.config.webhooks import CONVERT
+from runner.execute.executor import Executor
+from runner.metrics import Metrics
+from runner.objects import GroupVersionKind
+from runner.serve.admission import part
+from runner.serve.admission.part import Admission
+from tests.contract.standin import Bench
+from tests.fixtures.waiting import until
+
+GVK = GroupVersionKind("example.com", "v1", "Thing")
+WATCH = Watch(GVK, Content(Path("/roles/thing"), is_role=True), conversions={"v2": Conversion()})
+REVIEW = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "ConversionReview",
+    "request": {"uid": "u", "desiredAPIVersion": "example.com/v1", "objects": []},
+}
+IN_POD = ClusterSettings(service_host="10.0.0.1")
+ON_LAPTOP = ClusterSettings(kubeconfig="/a/kubeconfig")
+Serve = Callable[..., Awaitable[Admission]]
+
+
+@pytest.fixture
+async def stopping() -> asyncio.Event:
+    return asyncio.Event()
+
+
+@pytest.fixture
+async def serve(bench: Bench, tmp_path: Path, stopping: asyncio.Event) -> AsyncIterator[Serve]:
+    """Starts one that converts a kind; the test itself stops one that `ends`."""
+    served: list[Admission] = []
+
+    async def start(cluster: ClusterSettings, *, ends: bool = False, **fields: Any) -> Admission:
+        settings = Settings(webhook_port=0, runner_dir=tmp_path / "runner", cluster=cluster, **fields)
+        executor = Executor.of(settings, {GVK: WATCH})
+        admission = Admission(settings, [WATCH], bench.client, executor, bench.proxy, Metrics(), stopping)
+        if not ends:
+            served.append(admission)
+        await admission.start()
+        return admission
+
+    yield start
+    for admission in served:
+        await admission.stop()
+
+
+async def convert(session: aiohttp.ClientSession, admission: Admission) -> tuple[int, str]:
+    """The status of an answer, and what becomes of its connection."""
+    url = f"https://127.0.0.1:{admission.port}{CONVERT}"
+    async with session.post(url, json=REVIEW, ssl=False) as answer:
+        await answer.read()
+        return answer.status, answer.headers.get("Connection", "keep-alive")
+
+
+async def test_in_a_pod_reviews_are_answered_for_a_while_after_the_end_was_asked_for(
+    serve: Serve, stopping: asyncio.Event, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(part, "LINGERS", 1.0)
+    admission = await serve(IN_POD, ends=True, webhook_cert_path=str(tmp_path))
+    async with aiohttp.ClientSession() as session:
+        assert await convert(session, admission) == (200, "keep-alive")
+        stopping.set()
+        ending = asyncio.create_task(admission.stop())
+        assert await convert(session, admission) == (200, "close")
+        assert await convert(session, admission) == (200, "close")
+        assert not ending.done()
+        await ending
+        with pytest.raises(aiohttp.ClientConnectorError):
+            await convert(session, admission)
+
+
+async def test_on_a_laptop_the_end_is_not_put_off(
+    serve: Serve, stopping: asyncio.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(part, "LINGERS", 3600.0)
+    admission = await serve(ON_LAPTOP, ends=True, webhooks="on")
+    stopping.set()
+    await asyncio.wait_for(admission.stop(), 30)
+
+
+async def test_what_ends_though_the_process_does_not_is_not_put_off(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(part, "LINGERS", 3600.0)
+    admission = await serve(IN_POD, ends=True, webhook_cert_path=str(tmp_path))
+    await asyncio.wait_for(admission.stop(), 30)
+
+
+async def test_a_pod_is_ready_for_reviews_once_the_api_server_can_trust_its_certificate(
+    serve: Serve, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    working = asyncio.Event()
+
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        if not working.is_set():
+            return web.json_response({"kind": "Status", "code": 500, "message": "out of order"}, status=500)
+        if request.method == "GET" and "/secrets/" in request.path:
+            return web.json_response({"kind": "Status", "code": 404, "reason": "NotFound"}, status=404)
+        return web.json_response({"metadata": {"name": "x"}, "items": []})
+
+    bench.answer = answer
+    monkeypatch.setattr("runner.serve.admission.secret.AGAIN_AFTER", 0.01)
+    admission = await serve(IN_POD)
+    assert "certificate" in admission.trouble
+    await until(lambda: "out of order" in admission.trouble)
+    working.set()
+    await until(lambda: admission.trouble == "")
+
+
+async def test_an_operator_without_the_rights_to_keep_a_certificate_is_ready(serve: Serve, bench: Bench) -> None:
+    async def answer(_: web.BaseRequest) -> web.StreamResponse:
+        return web.json_response({"kind": "Status", "code": 403, "message": "you may not"}, status=403)
+
+    bench.answer = answer
+    admission = await serve(IN_POD)
+    assert "certificate" in admission.trouble
+    await until(lambda: admission.trouble == "")
+
+
+async def test_conversions_are_answered_while_the_operators_loop_is_busy(serve: Serve) -> None:
+    admission = await serve(ON_LAPTOP)
+    tls = ssl.create_default_context(cadata=admission.certificate.authority.decode())
+    asking = HTTPSConnection("127.0.0.1", admission.port, context=tls, timeout=10)
+    asking.request("POST", CONVERT, json.dumps(REVIEW))  # no await: nothing else goes on in this loop meanwhile
+    assert asking.getresponse().status == 200
+    asking.close()

@@ -1,0 +1,44 @@
+"""`python -m tests.node up|down`: a cluster with one real node, by hand; `programs|image`: what it needs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from runner.errors import DevError
+from tests.node import network, operators
+from tests.node.cluster import Cluster
+from tests.node.programs import find_programs
+
+DIRECTORY = Path("build/node")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.node", description=__doc__)
+    parser.add_argument("action", choices=("programs", "image", "up", "down"))
+    parser.add_argument("--dir", type=Path, default=DIRECTORY, help=f"what `up` makes (default: {DIRECTORY})")
+    parsed = parser.parse_args()
+    try:
+        _act(parsed.action, parsed.dir.absolute())
+    except DevError as error:
+        sys.stderr.write(f"Error: {error}\n")
+        return 1
+    return 0
+
+
+def _act(action: str, directory: Path) -> None:
+    if action == "programs":
+        find_programs()
+    elif action == "image":
+        operators.build_image()
+    elif action == "up":
+        cluster = Cluster(directory, lambda step, seconds: print(f"{step}: {seconds:.1f} s"))
+        cluster.start()
+        print(f"export KUBECONFIG={cluster.plane.kubeconfig}")
+    else:
+        Cluster(network.running() or directory).stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,3 @@
+module ansible-operator-runner/pause
+
+go 1.26.0
