@@ -43,6 +43,18 @@ async def pages(client: Client, resource: Resource, namespace: str) -> AsyncGene
         query = {"limit": str(PAGE), "continue": meta["continue"]}
 
 
+async def was_set_back(client: Client, resource: Resource, namespace: str, version: str) -> bool:
+    """Whether the data store is older than `version`, as after a restore: a watch from there would see nothing.
+
+    Raises what a list raises.
+    """
+    answer = await client.request(
+        "GET", resource.path(namespace), params={"limit": "1"}, accept=LIST_ACCEPT, tries=1
+    )
+    newest = (answer.get("metadata") or {}).get("resourceVersion", "")
+    return newest.isdecimal() and version.isdecimal() and int(newest) < int(version)
+
+
 @dataclass(frozen=True, slots=True)
 class WatchFrom:
     """Where a watch begins and how long it may last: `seconds` by the server, `margin` more until we hang up."""
