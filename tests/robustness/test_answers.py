@@ -188,8 +188,10 @@ def test_watch_events_that_are_cut_are_seen_again(stage: Stage, name: str) -> No
 def test_events_that_come_twice_and_in_another_order_lead_to_no_other_run(stage: Stage, name: str) -> None:
     held: list[bytes] = []
 
-    def lines(_call: Call, line: bytes) -> Iterable[bytes]:
-        """Each comes twice, the second time after its successor."""
+    def lines(call: Call, line: bytes) -> Iterable[bytes]:
+        """Each of a custom resource comes twice, the second time after its successor."""
+        if "/things" not in call.path:
+            return (line,)
         before, held[:] = list(held), [line]
         return [line, *before]
 
