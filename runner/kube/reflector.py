@@ -225,7 +225,9 @@ class Reflector:
     def _take(self, kind: str, body: Body) -> None:
         if kind != "BOOKMARK":
             meta, managed = parse_meta(body), managed_fields(body)
-            self._tell(self.store.remove(meta) if kind == "DELETED" else self.store.put(meta, managed))
+            self._tell(
+                self.store.remove(meta) if kind == "DELETED" else self.store.put(meta, managed, watched=True)
+            )
         self._version = body["metadata"]["resourceVersion"]
 
     def _tell(self, changes: list[Change]) -> None:

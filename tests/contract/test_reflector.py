@@ -161,6 +161,15 @@ async def test_an_event_that_was_known_already_is_no_news(scene: Scene) -> None:
         await scene.until_told((What.ADDED, "a"), (What.ADDED, "b"))
 
 
+async def test_an_older_version_that_a_watch_brings_late_is_no_news(scene: Scene) -> None:
+    scene.server.on("get", THINGS, listing([thing("a", 90)]))
+    events = [event("MODIFIED", thing("a", version)) for version in (102, 90, 101, 110)]
+    scene.server.on("watch", THINGS, Stream(*events))
+    async with running(scene.reflector()):
+        await scene.until_told((What.ADDED, "a"), (What.UPDATED, "a"), (What.UPDATED, "a"))
+    assert [change.new.resource_version for change in scene.changes if change.new] == ["90", "102", "110"]
+
+
 async def test_a_deletion_in_a_410_gap_is_told(scene: Scene) -> None:
     scene.server.on(
         "get", THINGS, listing([thing("a"), thing("b"), thing("c")]), listing([thing("a"), thing("b", 9)])

@@ -13,9 +13,10 @@ import pytest
 from bench.observer import Observer, wait_for
 from bench.operator import OperatorProcess
 from runner.dev.controlplane import ControlPlane
-from tests.fixtures.gateway import Call, CutError, Gateway, Refusal, gateway
-from tests.fixtures.operators import PATIENCE, Project, Things
-from tests.fixtures.watcher import ALL, Watcher, watched, watching
+from tests.fixtures.gateway import Call, CutError, Gateway, Refusal
+from tests.fixtures.operators import PATIENCE
+from tests.fixtures.stage import Stage, staged
+from tests.fixtures.watcher import ALL
 
 pytestmark = pytest.mark.cluster
 
@@ -28,50 +29,12 @@ REASONS = {500: "InternalError", 429: "TooManyRequests", 504: "Timeout"}
 STATUSES = REASONS if ALL else [429]
 
 
-@dataclass(frozen=True)
-class Stage:
-    """An operator behind a gateway, and whoever watches both."""
-
-    operator: OperatorProcess
-    between: Gateway
-    watcher: Watcher
-    things: Things
-
-    def lives(self, name: str) -> None:
-        """Created, changed and deleted; each waits for what was before."""
-        self.things.create(name, {"text": "a"})
-        self.things.wait(name, "Successful")
-        self.things.patch(name, {"spec": {"text": "b"}})
-        self.things.wait(name, "Successful")
-        self.goes(name)
-
-    def goes(self, name: str) -> None:
-        self.things.delete(name)
-        wait_for(f"{name} to be gone", lambda: not self.things.get(name), seconds=PATIENCE)
-
-    def problems(self) -> list[str]:
-        self.between.right()
-        return self.watcher.problems([self.operator])
-
-
 @pytest.fixture(scope="module")
 def whole(
     control_plane: ControlPlane, kinds: Observer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Stage]:
-    kinds.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
-    work = tmp_path_factory.mktemp(NAMESPACE)
-    (work / "project").mkdir()
-    project = Project(work / "project")
-    book = watched(project)
-    observer = Observer(control_plane.kubeconfig, NAMESPACE)
-    environment = {"WATCH_NAMESPACE": NAMESPACE, "ANSIBLE_GATHERING": "explicit", "LEDGER": str(book)}
-    with gateway(control_plane) as between, watching(control_plane, observer, book) as watcher:
-        login = between.login(work / "login")
-        with OperatorProcess(
-            project.path, login, work, "--zap-log-level=debug", environment=environment
-        ) as operator:
-            yield Stage(operator, between, watcher, Things(observer))
-    observer.close()
+    with staged(control_plane, tmp_path_factory.mktemp(NAMESPACE), NAMESPACE) as it:
+        yield it
 
 
 @pytest.fixture
@@ -186,22 +149,49 @@ def test_watch_events_that_are_cut_are_seen_again(stage: Stage, name: str) -> No
 
 
 def test_events_that_come_twice_and_in_another_order_lead_to_no_other_run(stage: Stage, name: str) -> None:
-    held: list[bytes] = []
-
-    def lines(call: Call, line: bytes) -> Iterable[bytes]:
-        """Each of a custom resource comes twice, the second time after its successor."""
-        if "/things" not in call.path:
-            return (line,)
-        before, held[:] = list(held), [line]
-        return [line, *before]
-
-    stage.between.lines = lines
+    stage.between.lines = repeated("/things")
     stage.between.cut_watches()
     stage.lives(name)
     runs = [run for run in stage.watcher.runs() if run.uid == stage.watcher.seen[-1].uid]
 
     assert [(run.generation, run.deleting) for run in runs if not run.deleting] == [(1, False), (2, False)]
     assert stage.problems() == []
+
+
+def test_events_of_a_child_that_come_twice_and_in_another_order_lead_to_no_other_run(
+    stage: Stage, name: str
+) -> None:
+    uid = stage.things.create(name, {"text": "a"})["metadata"]["uid"]
+    stage.things.wait(name, "Successful")
+    stage.between.lines = repeated("/configmaps")
+    stage.between.cut_watches()
+    for number in range(3):
+        stage.things.observer.patch("v1", "ConfigMap", name, {"data": {"text": f"edited {number}"}})
+        wait_for("it to be put back", lambda: child(stage, name) == "a", seconds=PATIENCE)
+    stage.watcher.rests()
+    runs = [run for run in stage.watcher.runs() if run.uid == uid]
+    stage.goes(name)
+
+    assert len(runs) == 1 + 3
+    assert stage.problems() == []
+
+
+def child(stage: Stage, name: str) -> str:
+    found = stage.things.observer.get("v1", "ConfigMap", name) or {}
+    return str(found.get("data", {}).get("text"))
+
+
+def repeated(path: str) -> Callable[[Call, bytes], Iterable[bytes]]:
+    """Each event of that path comes twice, the second time after its successor."""
+    held: list[bytes] = []
+
+    def lines(call: Call, line: bytes) -> Iterable[bytes]:
+        if path not in call.path:
+            return (line,)
+        before, held[:] = list(held), [line]
+        return [line, *before]
+
+    return lines
 
 
 @pytest.mark.parametrize("how", ["answer", "event"])
