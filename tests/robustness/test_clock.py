@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from bench.observer import Observer, wait_for
-from runner.dev.controlplane import ControlPlane
 from tests.fixtures.operators import PATIENCE, Operate, Project, Things
 from tests.fixtures.wallclock import WallClock
-from tests.fixtures.watcher import Watcher, watched, watching
+from tests.fixtures.watcher import Watcher, watched
 
 pytestmark = pytest.mark.cluster
 
@@ -24,12 +22,6 @@ LEASE = "coordination.k8s.io/v1"
 @pytest.fixture
 def book(project: Project) -> Path:
     return watched(project, reconcilePeriod="30m")
-
-
-@pytest.fixture
-def watcher(control_plane: ControlPlane, observer: Observer, book: Path) -> Iterator[Watcher]:
-    with watching(control_plane, observer, book) as it:
-        yield it
 
 
 @pytest.mark.parametrize("jump", [HOUR, -HOUR], ids=["forward", "back"])

@@ -1,4 +1,4 @@
-"""Too little disk: it costs a run, and nobody else anything."""
+"""Roles that ask for too much, of the disk and of who reads what they print: it costs nobody else anything."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from bench.observer import Observer
-from runner.dev.controlplane import ControlPlane
+from bench import accounting
+from bench.observer import wait_for
 from tests.fixtures.operators import Operate, Project, Things
-from tests.fixtures.watcher import Watcher, watched, watching
+from tests.fixtures.watcher import ALL, Watcher
 
 pytestmark = pytest.mark.cluster
 
@@ -24,17 +24,18 @@ FILLS = """
     cmd: cat /dev/zero > "{{ place }}/filled"
   changed_when: true
 """
-
-
-@pytest.fixture
-def book(project: Project) -> Path:
-    return watched(project)
-
-
-@pytest.fixture
-def watcher(control_plane: ControlPlane, observer: Observer, book: Path) -> Iterator[Watcher]:
-    with watching(control_plane, observer, book) as it:
-        yield it
+MEGABYTES = 100 if ALL else 20
+PIECE = 2
+"""Megabytes of one result, of which the play holds one at a time."""
+PRINTS = f"""
+- name: Print a piece
+  ansible.builtin.command:
+    argv: ["{{{{ ansible_playbook_python }}}}", "-c", "{{{{ program }}}}"]
+  changed_when: false
+  loop: "{{{{ range(megabytes // {PIECE}) | list }}}}"
+  vars:
+    program: "import sys; [sys.stdout.write('x' * 99 + '{{{{ end }}}}') for _ in range({PIECE}0000)]"
+"""
 
 
 @contextmanager
@@ -97,3 +98,26 @@ def test_a_role_that_fills_the_disk_fails_and_what_it_leaves_costs_no_other_its_
     things.wait("modest", "Successful", seconds=120)
 
     assert watcher.problems([operator]) == []
+
+
+@pytest.mark.parametrize("end", [r"\\n", "x"], ids=["in lines", "without a line break"])
+def test_a_role_that_prints_without_measure_succeeds_and_the_operator_stays_small(
+    operate: Operate, project: Project, things: Things, end: str
+) -> None:
+    project.role("prints", PRINTS)
+    project.watch("prints", vars={"end": end})
+    operator = operate()
+    things.create("short", {"megabytes": PIECE})
+    things.wait("short", "Successful")
+    before, most = accounting.resident(operator.pid), 0
+    things.create("long", {"megabytes": MEGABYTES})
+
+    def done() -> bool:
+        nonlocal most
+        most = max(most, accounting.resident(operator.pid))
+        return things.condition("long", "Successful").get("status") == "True"
+
+    wait_for("the run to succeed", done, seconds=120)
+    print(f"{MEGABYTES} MB: {(most - before) / MEBI:.0f} MiB more")
+    assert operator.printed().count("x" * 99) >= MEGABYTES * 10_000
+    assert most - before < 30 * PIECE * MEBI
