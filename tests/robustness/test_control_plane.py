@@ -6,14 +6,19 @@ import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from bench.observer import Observer, wait_for
 from bench.operator import OperatorProcess
-from runner.dev.components import AuditLevel, Options
+from runner.dev import processes
+from runner.dev.api import api_ready
+from runner.dev.components import AuditLevel, Options, all_components
 from runner.dev.controlplane import ControlPlane
+from runner.dev.programs import find_programs
+from tests.fixtures.invariants import Run
 from tests.fixtures.operators import GROUP, Project, Things, definition
 from tests.fixtures.watcher import Watcher, watched, watching
 
@@ -40,12 +45,35 @@ class Stage:
         self.things.delete(name)
         wait_for(f"{name} to be gone", lambda: not self.things.get(name), seconds=PATIENCE)
 
-    def is_run(self, name: str) -> bool:
+    def runs(self, name: str) -> list[Run]:
         uid = self.things.get(name)["metadata"]["uid"]
-        return any(run.uid == uid and not run.ended for run in self.watcher.runs())
+        return [run for run in self.watcher.runs() if run.uid == uid]
+
+    def is_run(self, name: str) -> bool:
+        return any(not run.ended for run in self.runs(name))
 
     def problems(self) -> list[str]:
         return self.watcher.problems([self.operator])
+
+    def becomes(self, version: str) -> None:
+        """The API server is restarted as that version of itself, as far as its flag for it goes."""
+        name, layout, state = "kube-apiserver", self.plane.layout, self.plane.state()
+        assert state is not None
+        self.plane.stop_component(name, grace=10)
+        known = next(each for each in all_components(layout, state.ports, state.options) if each.name == name)
+        command = [str(find_programs().path(name)), *known.arguments, f"--emulated-version={version}"]
+        processes.spawn(command, layout.record(name), layout.log(name), layout.directory)
+        wait_for("the API server to be ready", self._is_ready, seconds=PATIENCE)
+
+    def _is_ready(self) -> bool:
+        try:
+            return api_ready(self.plane.api())
+        except OSError:
+            return False
+
+    def version(self) -> str:
+        answer = self.plane.api().call("GET", "/version")[1]
+        return f"{answer['emulationMajor']}.{answer['emulationMinor']}"
 
     def set_back(self, snapshot: Path) -> None:
         """What the data store holds is what it held then. Kubernetes's own controllers have to be told."""
@@ -113,6 +141,26 @@ def test_what_is_changed_as_soon_as_a_restarted_api_server_is_back_is_run_and_no
     assert stage.problems() == []
     for name in ("changed", "untouched"):
         stage.goes(name)
+
+
+def test_an_api_server_that_becomes_another_version_in_the_middle_of_a_run_costs_no_result(stage: Stage) -> None:
+    stage.things.create("untouched")
+    stage.settles("untouched")
+    of_it = len(stage.runs("untouched"))
+    for version in ("1.33", "1.36"):
+        name = f"under-{version}"
+        stage.things.create(name, {"seconds": 3})
+        wait_for("the run to begin", partial(stage.is_run, name), seconds=PATIENCE)
+        stage.becomes(version)
+        assert stage.version() == version
+        stage.settles(name)
+        stage.things.patch(name, {"spec": {"seconds": 0, "text": "changed"}})
+        stage.settles(name)
+        stage.goes(name)
+
+    assert len(stage.runs("untouched")) == of_it
+    assert stage.problems() == []
+    stage.goes("untouched")
 
 
 @pytest.mark.parametrize("running", [True, False])
