@@ -57,6 +57,10 @@ test-fast: $(READY)  ## The tests that need no cluster; seconds
 parity: $(READY)  ## Is it a drop-in? Every row of tests/parity; OPERATOR=command for another executable, GO=1 if Go's
 	$(BIN)/pytest $(if $(GO),--parity-go,-n $(WORKERS) --dist loadscope) $(if $(OPERATOR),--operator '$(OPERATOR)') tests/parity
 
+.PHONY: faults
+faults: $(READY)  ## What was done to it on purpose: every test of docs/faults.md
+	FAULTS=all $(BIN)/pytest -n $(WORKERS) --dist loadscope $$($(BIN)/python -m tools.faults)
+
 .PHONY: image
 image: $(READY)  ## Build the base image and the sample operator's; BASE=debootstrap where no registry is
 	tools/build_image.sh

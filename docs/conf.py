@@ -69,7 +69,7 @@ NAVIGATION = {
         "image",
         "leader-election",
     ],
-    "Explanation": ["architecture", "warm", "performance", "security", "glossary", "decisions/README"],
+    "Explanation": ["architecture", "warm", "performance", "faults", "security", "glossary", "decisions/README"],
     "The project": ["/README", "/CONTRIBUTING", "node", "/SECURITY", "/CHANGELOG"],
 }
 DECISIONS = "decisions/0*"

@@ -170,6 +170,10 @@ class BodyError(OperatorError):
     """A request's body that cannot be given its owner, although the API server might accept it."""
 
 
+class UnownedError(OperatorError):
+    """An object that cannot be given its owner for now: what its kind is cannot be found out."""
+
+
 class ReviewError(OperatorError):
     """A review or conversion that is none, or that nobody here can answer."""
 

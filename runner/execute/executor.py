@@ -177,12 +177,12 @@ class Executor:
                     if isinstance(begun, Ending):
                         ending = begun
                     else:
-                        under_way = begun
-                        place.process = under_way.child
-                        self._children.add(under_way.child)
+                        under_way, place.process = begun, begun.child
+                        self._children.add(begun.child)
+                        begun.child.extend(self._until)  # it may have become later meanwhile
                         about = artifacts.started(prepared.artifacts, run, begun.engine, begun.why_cold)
                         left = run.deadline and max(0.0, run.deadline - (time.monotonic() - started))
-                        ending, code = await _follow(under_way.child, stream, stop, place.ended, left)
+                        ending, code = await _follow(begun.child, stream, stop, place.ended, left)
             memory = place.ended.result() if ending is Ending.MEMORY else self._memory.killed()
             result = await _concluded(run, stream.state, ending, code, memory)
             about = artifacts.over(about, result, datetime.now(UTC), run.calls) if about else about
@@ -203,9 +203,9 @@ class Executor:
         prepared.runner.status_callback("running")
         if run.engine is Engine.COLD:
             return await self._spawn(prepared, lock)
-        config = prepared.runner.config
+        config, nice = prepared.runner.config, self._nice
         child = await self.engine.start(
-            config.command, cwd=Path(config.cwd), env=config.env, lock=lock, until=self._until, nice=self._nice
+            config.command, cwd=Path(config.cwd), env=config.env, lock=lock, until=lambda: self._until, nice=nice
         )
         if not isinstance(child, str):
             return Started(child, Engine.WARM)

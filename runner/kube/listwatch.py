@@ -43,6 +43,18 @@ async def pages(client: Client, resource: Resource, namespace: str) -> AsyncGene
         query = {"limit": str(PAGE), "continue": meta["continue"]}
 
 
+async def was_set_back(client: Client, resource: Resource, namespace: str, version: str) -> bool:
+    """Whether the data store is older than `version`, as after a restore: a watch from there would see nothing.
+
+    Raises what a list raises.
+    """
+    answer = await client.request(
+        "GET", resource.path(namespace), params={"limit": "1"}, accept=LIST_ACCEPT, tries=1
+    )
+    newest = (answer.get("metadata") or {}).get("resourceVersion", "")
+    return newest.isdecimal() and version.isdecimal() and int(newest) < int(version)
+
+
 @dataclass(frozen=True, slots=True)
 class WatchFrom:
     """Where a watch begins and how long it may last: `seconds` by the server, `margin` more until we hang up."""
@@ -144,6 +156,12 @@ class Change:
     managed: Sequence[Body] = field(default=(), compare=False, repr=False)
 
 
+def is_older(new: ObjectMeta, known: ObjectMeta) -> bool:
+    """By resourceVersion, which only Kubernetes itself writes as a number for sure."""
+    one, other = new.resource_version, known.resource_version
+    return one.isdecimal() and other.isdecimal() and int(one) < int(other)
+
+
 class Store:
     """The objects of one kind (in one namespace or all), by namespace and name."""
 
@@ -160,12 +178,17 @@ class Store:
     def __iter__(self) -> Iterator[ObjectMeta]:
         return iter(tuple(self._objects.values()))
 
-    def put(self, new: ObjectMeta, managed: Sequence[Body] = (), *, listed: bool = False) -> list[Change]:
-        """Knows `new` from now on. The same name with another uid is another object: one goes, one comes."""
+    def put(
+        self, new: ObjectMeta, managed: Sequence[Body] = (), *, listed: bool = False, watched: bool = False
+    ) -> list[Change]:
+        """Knows `new` from now on. The same name with another uid is another object: one goes, one comes.
+
+        What was `watched` and is older than what is known came late, or again; what a list has always counts.
+        """
         name = (new.namespace, new.name)
         old = self._objects.get(name)
         if old is not None and old.uid == new.uid:
-            if old.resource_version == new.resource_version:
+            if old.resource_version == new.resource_version or (watched and is_older(new, old)):
                 return []
             self._objects[name] = new
             return [Change(What.UPDATED, self._gvk, old, new, managed=managed)]

@@ -1,8 +1,9 @@
 """Keeps a Store equal to what the API server has, for one kind in one namespace or all, for ever.
 
 It lists, then watches from where the list ended; whatever goes wrong it waits, with growing patience, and
-resumes: from the last resourceVersion where that is still good, else with a new list whose differences from the
-Store are reported like any change. It ends only by being cancelled.
+resumes: from the last resourceVersion where that is still good (a data store that was restored from a backup has
+not come to it), else with a new list whose differences from the Store are reported like any change. It ends only
+by being cancelled.
 
 Nothing the API server or the network does is an error here; everything passes, some of it only when a person
 acts (a missing CustomResourceDefinition, a missing permission), and then the log says what to do.
@@ -33,7 +34,7 @@ from runner.errors import (
 from runner.kube.client import Client
 from runner.kube.clock import REAL, Backoff, Clock
 from runner.kube.discovery import Discovery, Resource
-from runner.kube.listwatch import Change, Name, Store, WatchFrom, pages, watching
+from runner.kube.listwatch import Change, Name, Store, WatchFrom, pages, was_set_back, watching
 from runner.objects import Body, GroupVersionKind, managed_fields, parse_meta
 
 LEAST, MOST = 0.1, 30.0
@@ -169,6 +170,7 @@ class Reflector:
         self._clock = clock
         self._retry_policy = RetryPolicy(clock)
         self._version = ""
+        self._interrupted = False
         self._plural = ""
         self._verb = "list"
         self._log = log.bind(gvk=str(gvk), namespace=namespace)
@@ -189,8 +191,13 @@ class Reflector:
     async def _list_and_watch(self) -> None:
         resource = await self._discovery.resource(self.gvk)
         self._plural = resource.plural
+        if self._interrupted and self._version:
+            self._verb = "list"
+            if await was_set_back(self._client, resource, self.namespace, self._version):
+                self._version = ""
         if not self._version:
             await self._list(resource)
+        self._interrupted = False
         await self._watch(resource)
 
     async def _list(self, resource: Resource) -> None:
@@ -227,7 +234,9 @@ class Reflector:
     def _take(self, kind: str, body: Body) -> None:
         if kind != "BOOKMARK":
             meta, managed = parse_meta(body), managed_fields(body)
-            self._tell(self.store.remove(meta) if kind == "DELETED" else self.store.put(meta, managed))
+            self._tell(
+                self.store.remove(meta) if kind == "DELETED" else self.store.put(meta, managed, watched=True)
+            )
         self._version = body["metadata"]["resourceVersion"]
 
     def _tell(self, changes: list[Change]) -> None:
@@ -245,6 +254,9 @@ class Reflector:
             self._tell(self.store.keep_only(set()))
         retry = self._retry_policy.judge(error)
         self.restarts += 1
+        self._interrupted |= isinstance(error, UnreachableError) or (
+            isinstance(error, ApiError) and error.status >= 500
+        )
         if retry.relist:
             self._version = ""
         self._report(error, retry)

@@ -14,7 +14,7 @@ import structlog
 from aiohttp import hdrs, web
 from multidict import CIMultiDict
 
-from runner.errors import OperatorError
+from runner.errors import KubeError, UnownedError
 from runner.kube.discovery import Discovery, Resource
 from runner.objects import GroupVersionKind, Owner
 from runner.serve import forward, ownership
@@ -152,7 +152,8 @@ class Dependents:
         `on_write` is told of the dependent's kind and namespace before it is there; None for a dry run, of which
         nobody has to be told.
 
-        Raises BodyError for one that cannot be read well enough to put the owner in.
+        Raises BodyError for one that cannot be read well enough to put the owner in, and UnownedError while nobody
+        can say whether it takes one.
         """
         if not request.body_exists:
             return None
@@ -174,7 +175,10 @@ class Dependents:
         named = ownership.named_by(body, owner) if self._wanted(owner) else None
         if named is None or target.subresource not in {"", "status"}:
             return None
-        resource = await self._lookup(target)
+        try:
+            resource = await self._lookup(target)
+        except (KubeError, OSError):
+            return None  # it is asked about again when it is seen again
         if resource is None:
             return None
         namespace = ownership.dependent_namespace(target, body, namespaced=resource.namespaced)
@@ -193,13 +197,20 @@ class Dependents:
     ) -> Resource | None:
         if target is None or not ownership.may_inject(request.method, target) or not self._wanted(owner):
             return None
-        return await self._lookup(target)
+        try:
+            return await self._lookup(target)
+        except (KubeError, OSError) as error:
+            raise UnownedError(
+                f"{target.plural} are not created while their kind cannot be read: {error}"
+            ) from None
 
     async def _lookup(self, target: Target) -> Resource | None:
-        """The resource, if its objects can be owned."""
+        """The resource, if its objects can be owned. Raises OSError and KubeError for trouble that passes."""
         try:
             resource = await self._discovery.by_plural(target.group, target.version, target.plural)
-        except (OperatorError, OSError) as error:
+        except KubeError as error:
+            if error.transient:
+                raise
             log.warning("object passed without its owner: kind not found", resource=str(target), error=str(error))
             return None
         return resource if resource is not None and ownership.ownable(resource) else None

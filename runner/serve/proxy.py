@@ -16,7 +16,7 @@ import aiohttp
 import structlog
 from aiohttp import web
 
-from runner.errors import BodyError, KubeError, ListenError
+from runner.errors import BodyError, KubeError, ListenError, UnownedError
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery
 from runner.kube.impersonation import IMPERSONATE
@@ -150,8 +150,9 @@ class Proxy:
             if is_upgrade(request.headers) and _may_upgrade(request.method, target):
                 return await upgrade(self._client, request)
             return await self._forward(request, target, grant)
-        except BodyError as error:
-            return forward.status_response(400, "BadRequest", str(error))
+        except (BodyError, UnownedError) as error:
+            told = (400, "BadRequest") if isinstance(error, BodyError) else (503, "ServiceUnavailable")
+            return forward.status_response(*told, str(error))
         except UNANSWERED as error:
             log.warning(
                 "request of a run not answered", method=request.method, path=request.path, error=str(error)

@@ -443,6 +443,21 @@ async def test_a_server_of_an_unknown_authority_is_not_spoken_to(
     assert secure.asked == []
 
 
+async def test_an_authority_that_was_changed_is_read_again(time: FakeClock, tmp_path: Path) -> None:
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(*Authority(tmp_path).server)
+    async with serving(tls) as server:
+        server.on("get", PATH, Reply({"before": True}), Drop(), Reply({"after": True}))
+        config = server.kubeconfig(
+            tmp_path / "c", cluster={"certificate-authority": "ca.crt"}, user={"token": SECRET}
+        )
+        async with connected(config, time) as client:
+            assert await client.request("GET", PATH) == {"before": True}
+            time.advance(60)
+            tls.load_cert_chain(*Authority(tmp_path).server)
+            assert await client.request("GET", PATH) == {"after": True}
+
+
 async def test_with_insecure_skip_tls_verify_any_server_is_spoken_to(
     secure: ApiServer, authority: Authority, time: FakeClock, tmp_path: Path
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from runner.errors import UnreachableError
+from runner.errors import ApiError, ForbiddenError, KubeError, UnreachableError
 from runner.serve.ownership import Mechanism
 from tests.contract import standin
 from tests.contract.standin import OWNER, Bench
@@ -76,9 +76,20 @@ async def test_a_request_that_creates_no_plain_object_passes_untouched(
     assert bench.seen[0].headers["Content-Type"] == content_type
 
 
-async def test_an_object_whose_kind_cannot_be_looked_up_passes_untouched(bench: Bench) -> None:
-    bench.discovery.error = UnreachableError("discovery is down")
+async def test_an_object_whose_kind_may_not_be_looked_up_passes_untouched(bench: Bench) -> None:
+    bench.discovery.error = ForbiddenError(403, "Forbidden", "discovery is not allowed")
     assert await created(bench, SHOP, BODY) == BODY
+
+
+@pytest.mark.parametrize(
+    "error", [UnreachableError("discovery is down"), ApiError(500, "InternalError", "discovery is down")]
+)
+async def test_an_object_is_not_created_while_its_kind_cannot_be_looked_up(bench: Bench, error: KubeError) -> None:
+    bench.discovery.error = error
+    with bench.proxy.grant(OWNER) as grant:
+        reply = await bench.ask("POST", SHOP, grant, json=BODY)
+    assert (reply.status, json.loads(reply.body)["reason"], bench.bodies) == (503, "ServiceUnavailable", [])
+    assert "discovery is down" in json.loads(reply.body)["message"]
 
 
 async def test_without_injection_nothing_is_touched_or_told() -> None:

@@ -162,6 +162,15 @@ async def test_an_event_that_was_known_already_is_no_news(scene: Scene) -> None:
         await scene.until_told((What.ADDED, "a"), (What.ADDED, "b"))
 
 
+async def test_an_older_version_that_a_watch_brings_late_is_no_news(scene: Scene) -> None:
+    scene.server.on("get", THINGS, listing([thing("a", 90)]))
+    events = [event("MODIFIED", thing("a", version)) for version in (102, 90, 101, 110)]
+    scene.server.on("watch", THINGS, Stream(*events))
+    async with running(scene.reflector()):
+        await scene.until_told((What.ADDED, "a"), (What.UPDATED, "a"), (What.UPDATED, "a"))
+    assert [change.new.resource_version for change in scene.changes if change.new] == ["90", "102", "110"]
+
+
 async def test_a_deletion_in_a_410_gap_is_told(scene: Scene) -> None:
     scene.server.on(
         "get", THINGS, listing([thing("a"), thing("b"), thing("c")]), listing([thing("a"), thing("b", 9)])
@@ -247,11 +256,30 @@ async def test_a_server_that_hangs_up_is_called_again(scene: Scene) -> None:
 
 
 async def test_a_line_that_falls_silent_is_given_up(scene: Scene) -> None:
-    scene.server.on("get", THINGS, listing([]))
+    scene.server.on("get", THINGS, listing([]), listing([], "150"))
     scene.server.on("watch", THINGS, Stream(bookmark(150), then="hang"), Stream(event("ADDED", thing("a", 160))))
     async with running(scene.reflector(pace=QUICK)):
         await scene.until_told((What.ADDED, "a"))
     assert scene.versions()[:2] == ["100", "150"]
+
+
+@pytest.mark.parametrize("trouble", [Stream(bookmark(150), then="cut"), failure(503)])
+async def test_a_data_store_that_was_set_back_is_listed_anew(scene: Scene, trouble: Stream | Reply) -> None:
+    scene.server.on(
+        "get", THINGS, listing([thing("a", 90), thing("b")]), listing([thing("a", 40), thing("c")], "60")
+    )
+    scene.server.on("watch", THINGS, trouble, Stream())
+    async with running(scene.reflector()):
+        await until(lambda: scene.versions() == ["100", "60"])
+    assert scene.told()[2:] == [(What.UPDATED, "a"), (What.ADDED, "c"), (What.GONE, "b")]
+
+
+async def test_a_data_store_that_went_on_meanwhile_is_watched_from_where_the_watch_was_cut(scene: Scene) -> None:
+    scene.server.on("get", THINGS, listing([thing("a")]), listing([thing("a")], "200"))
+    scene.server.on("watch", THINGS, Stream(bookmark(150), then="cut"), Stream())
+    async with running(scene.reflector()):
+        await until(lambda: scene.versions() == ["100", "150"])
+    assert [asked.query["limit"] for asked in scene.server.seen("get", THINGS)] == ["500", "1"]
 
 
 async def test_a_server_that_asks_for_time_gets_it(scene: Scene) -> None:

@@ -17,6 +17,7 @@ from runner.config.watches import Engine
 from runner.errors import RunError
 from runner.execute.executor import Executor
 from runner.execute.fork.inside.supervisor import descendants
+from runner.kube.clock import boottime
 from tests.fixtures.ansible_release import only_where_warm
 from tests.fixtures.engine import children, of_runs, waiting
 from tests.fixtures.waiting import until
@@ -52,6 +53,22 @@ async def test_a_run_that_cannot_be_warm_is_cold_and_says_why(warm: Warm) -> Non
     assert (outcome.succeeded, outcome.engine) == (True, Engine.COLD)
     assert "ansible.cfg" in outcome.why_cold
     assert warm.artifact("engine") == f"cold: {outcome.why_cold}"
+
+
+async def test_a_run_that_waits_for_its_processes_has_the_time_that_was_granted_meanwhile(tmp_path: Path) -> None:
+    """As a leader grants it with each renewal of its lease, while what runs are forked from is still starting."""
+    warm = Warm(tmp_path)
+
+    async def grant() -> None:
+        while True:
+            warm.executor.extend(boottime() + 0.6)
+            await asyncio.sleep(0.1)
+
+    granting = asyncio.create_task(grant())
+    outcome = await warm.run("- pause: {seconds: 1}")
+    granting.cancel()
+    await warm.executor.close()
+    assert (outcome.succeeded, outcome.engine) == (True, Engine.WARM)
 
 
 async def test_what_lies_in_the_directory_of_all_runs_is_neither_imported_nor_read(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from importlib.metadata import version
 from pathlib import Path
@@ -137,23 +137,32 @@ class ForkEngine:
         return pair
 
     async def start(
-        self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str], lock: int, until: float, nice: int = 0
+        self,
+        command: Sequence[str],
+        *,
+        cwd: Path,
+        env: Mapping[str, str],
+        lock: int,
+        until: Callable[[], float],
+        nice: int = 0,
     ) -> Child | str:
-        """As `Child.start`; or else why nothing was started. Raises UnsureError where that is not certain."""
+        """As `Child.start`; or else why nothing was started. Raises UnsureError where that is not certain.
+
+        `until` is asked when there is something to fork from, which may take a while.
+        """
         if reason := refused(command, cwd):
             return reason
         message = {
             "command": list(command),
             "cwd": str(cwd),
             "environment": dict(env),
-            "until": until,
             "umask": self._umask,
             "nice": nice,
         }
         try:
             for _ in range(2):
                 pair = await self._ready_pair(env)
-                child = await pair.fork(message, lock, self._look_soon)
+                child = await pair.fork({**message, "until": until()}, lock, self._look_soon)
                 if isinstance(child, Child):
                     return child
                 _log.info("Warming up anew", why=child)
