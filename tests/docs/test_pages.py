@@ -64,13 +64,13 @@ def environment(home: Path, *, fresh: bool) -> dict[str, str]:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("path", PAGES, ids=name)
 def test_a_page_does_what_it_says(
-    path: Path, tmp_path: Path, reader: Path, request: pytest.FixtureRequest
+    path: Path, tmp_path: Path, reader: Path, tutorials_project: Path, request: pytest.FixtureRequest
 ) -> None:
     page = read_page(path.read_text())
     variables = environment(reader, fresh=fresh(request))
     if page.begins != "clone":  # which has its reader install the operator
         variables["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{variables['PATH']}"
-    directory = begin(page, tmp_path, variables)
+    directory = begin(page, tmp_path, reader, tutorials_project)
     follow(page, directory, variables, patience=1800 if fresh(request) else 120)
 
 
@@ -81,7 +81,7 @@ def test_no_shell_line_of_a_page_goes_untested_unless_it_says_what_it_needs(path
     assert [step.needs for step in page.steps if isinstance(step, Untested)] == UNTESTED.get(name(path), [])
 
 
-def begin(page: Page, tmp_path: Path, variables: dict[str, str]) -> Path:
+def begin(page: Page, tmp_path: Path, home: Path, tutorials_project: Path) -> Path:
     """The directory that the page's reader is in."""
     directory = tmp_path / "work"
     if page.begins == "clone":
@@ -91,18 +91,25 @@ def begin(page: Page, tmp_path: Path, variables: dict[str, str]) -> Path:
                 (directory / file).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / file, directory / file)
         return directory
+    if page.begins == "tutorial":
+        return Path(shutil.copytree(tutorials_project, home / tutorials_project.name))
     directory.mkdir()
-    return make_the_tutorials_project(variables) if page.begins == "tutorial" else directory
+    return directory
 
 
-def make_the_tutorials_project(variables: dict[str, str]) -> Path:
-    """What the tutorial has its reader make and write, in the reader's home."""
+@pytest.fixture(scope="session")
+def tutorials_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the tutorial has its reader make and write, which many pages begin with."""
+    home = tmp_path_factory.mktemp("tutorial") / "home"
+    home.mkdir()
+    variables = environment(home, fresh=False)
+    variables["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{variables['PATH']}"
     steps = read_page((DOCS / "tutorial.md").read_text()).steps
     making = ("ansible-operator init ", "cd ~/", "ansible-operator create ")
     typed = [step.text for step in steps if isinstance(step, Command) and step.text.startswith(making)]
     typed = [line for number, line in enumerate(typed) if line not in typed[:number]]
     subprocess.run(["/bin/bash", "-ec", "\n".join(typed)], env=variables, check=True, capture_output=True)
-    project = Path(variables["HOME"]) / "website"
+    project = home / "website"
     for step in steps:
         if isinstance(step, File):
             write(step, project)
