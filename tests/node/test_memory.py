@@ -45,7 +45,7 @@ def test_the_run_ends_and_says_why_and_the_next_one_is_fine(cluster: Cluster, na
 
     cluster.apply(_helloapp("modest", NOTHING), namespace)
     wait_for("the next run", lambda: _condition(cluster, namespace, "modest", "Successful"), seconds=40)
-    assert _restarts(cluster) == 0
+    assert _restarts(cluster) == {}
 
 
 def _helloapp(name: str, eat: str) -> dict[str, Any]:
@@ -63,6 +63,12 @@ def _condition(cluster: Cluster, namespace: str, name: str, kind: str) -> dict[s
     return found if found.get("status") == "True" else None
 
 
-def _restarts(cluster: Cluster) -> int:
+def _restarts(cluster: Cluster) -> dict[str, int]:
+    """Of the pods that have restarted, how often; one that is being deleted is of an earlier module."""
     pods = json.loads(cluster.kubectl("get", "pods", "-n", NAMESPACE, "-o=json"))["items"]
-    return sum(status["restartCount"] for pod in pods for status in pod["status"]["containerStatuses"])
+    counts = {
+        pod["metadata"]["name"]: sum(status["restartCount"] for status in pod["status"]["containerStatuses"])
+        for pod in pods
+        if "deletionTimestamp" not in pod["metadata"]
+    }
+    return {name: count for name, count in counts.items() if count}
