@@ -18,7 +18,7 @@ from tests.fixtures.operators import PATIENCE
 from tests.fixtures.stage import Stage, staged
 from tests.fixtures.watcher import ALL
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 NAMESPACE = "answers"
 TIMES = 3

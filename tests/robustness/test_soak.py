@@ -187,7 +187,7 @@ class Steps:
     def kill_a_run(self) -> None:
         """Any process below the operator."""
         below = [pid for pid in accounting.tree(self._operator.pid) if pid != self._operator.pid]
-        with suppress(ProcessLookupError):
+        with suppress(ProcessLookupError, IndexError):  # it has ended, or there is none
             os.kill(self._chance.choice(below), signal.SIGKILL)
 
     def kill(self) -> None:
