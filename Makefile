@@ -59,7 +59,7 @@ parity: $(READY)  ## Is it a drop-in? Every row of tests/parity; OPERATOR=comman
 
 .PHONY: faults
 faults: $(READY)  ## What was done to it on purpose: every test of docs/faults.md
-	FAULTS=all $(BIN)/pytest -n $(WORKERS) --dist loadscope $$($(BIN)/python -m tools.faults)
+	FAULTS=all $(BIN)/pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder $$($(BIN)/python -m tools.faults)
 
 .PHONY: image
 image: $(READY)  ## Build the base image and the sample operator's; BASE=debootstrap where no registry is

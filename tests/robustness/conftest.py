@@ -1,4 +1,4 @@
-"""Who watches while there is trouble, for every test that asks for it."""
+"""Who watches while there is trouble, and who makes it, for every test that asks for them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from bench.observer import Observer
 from runner.dev.controlplane import ControlPlane
+from tests.fixtures.gateway import Gateway, gateway
 from tests.fixtures.operators import Project
 from tests.fixtures.watcher import Watcher, watched, watching
 
@@ -22,4 +23,11 @@ def book(project: Project) -> Path:
 @pytest.fixture
 def watcher(control_plane: ControlPlane, observer: Observer, book: Path) -> Iterator[Watcher]:
     with watching(control_plane, observer, book) as it:
+        yield it
+
+
+@pytest.fixture
+def between(control_plane: ControlPlane) -> Iterator[Gateway]:
+    """Stands between the API server and an operator that logs in there."""
+    with gateway(control_plane) as it:
         yield it

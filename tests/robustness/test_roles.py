@@ -24,7 +24,7 @@ FILLS = """
     cmd: cat /dev/zero > "{{ place }}/filled"
   changed_when: true
 """
-MEGABYTES = 100 if ALL else 20
+MEGABYTES = 100 if ALL else 10
 PIECE = 2
 """Megabytes of one result, of which the play holds one at a time."""
 PRINTS = f"""

@@ -1,6 +1,6 @@
 """Changes of all kinds for a while, with trouble now and then: every invariant holds in the end.
 
-`FAULTS=all` makes it six minutes, as many changes as otherwise in an hour; by default it is twenty seconds.
+`FAULTS=all` makes it six minutes, as many changes as otherwise in an hour; by default it is twelve seconds.
 `SEED=n` repeats the changes of another time.
 """
 
@@ -21,24 +21,17 @@ from kubernetes.client.exceptions import ApiException
 from bench import accounting
 from bench.observer import wait_for
 from bench.operator import OperatorProcess
-from runner.dev.controlplane import ControlPlane
-from tests.fixtures.gateway import Call, CutError, Gateway, Refusal, gateway
+from tests.fixtures.gateway import Call, CutError, Gateway, Refusal
 from tests.fixtures.invariants import Footprint, nothing_leaked, nothing_told
 from tests.fixtures.operators import PATIENCE, Operate, Things
 from tests.fixtures.watcher import ALL, Watcher, footprint, passwords
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
-SECONDS = 360.0 if ALL else 20.0
+SECONDS = 360.0 if ALL else 12.0
 PACE = 0.25
 """Seconds between two steps; a change every two and a half is what somebody busy would make."""
 NAMES = [f"thing-{number}" for number in range(6)]
-
-
-@pytest.fixture
-def between(control_plane: ControlPlane) -> Iterator[Gateway]:
-    with gateway(control_plane) as it:
-        yield it
 
 
 def test_after_many_changes_with_trouble_in_between_every_invariant_holds(
@@ -194,7 +187,7 @@ class Steps:
     def kill_a_run(self) -> None:
         """Any process below the operator."""
         below = [pid for pid in accounting.tree(self._operator.pid) if pid != self._operator.pid]
-        with suppress(ProcessLookupError):
+        with suppress(ProcessLookupError, IndexError):  # it has ended, or there is none
             os.kill(self._chance.choice(below), signal.SIGKILL)
 
     def kill(self) -> None:

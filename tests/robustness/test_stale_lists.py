@@ -2,35 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from bench.observer import Observer, wait_for
-from runner.dev.controlplane import ControlPlane
-from tests.fixtures.gateway import Call, Gateway, gateway
-from tests.fixtures.operators import PATIENCE, Operate, Project, Things
-from tests.fixtures.watcher import Watcher, watched, watching
+from bench.observer import wait_for
+from tests.fixtures.gateway import Call, Gateway
+from tests.fixtures.operators import PATIENCE, Operate, Things
+from tests.fixtures.watcher import Watcher
 
 pytestmark = pytest.mark.cluster
-
-
-@pytest.fixture
-def between(control_plane: ControlPlane) -> Iterator[Gateway]:
-    with gateway(control_plane) as it:
-        yield it
-
-
-@pytest.fixture
-def book(project: Project) -> Path:
-    return watched(project)
-
-
-@pytest.fixture
-def watcher(control_plane: ControlPlane, observer: Observer, book: Path) -> Iterator[Watcher]:
-    with watching(control_plane, observer, book) as it:
-        yield it
 
 
 @pytest.mark.parametrize("silent", [False, True], ids=["the watch catches up", "the watch lags, too"])

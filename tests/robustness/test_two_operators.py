@@ -35,7 +35,7 @@ def test_two_operators_without_leader_election_end_in_what_was_asked_for_and_com
             things.wait(name, "Successful")
     watcher.rests()
 
-    assert watcher.stirred(5) == []
+    assert watcher.stirred(3) == []
     children = {child["metadata"]["name"]: child for child in watcher.children()}
     assert {name: children[name]["data"]["text"] for name in NAMES} == dict.fromkeys(NAMES, "b")
     assert settled(watcher) == []

@@ -7,41 +7,22 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from bench.observer import Observer, wait_for
+from bench.observer import wait_for
 from bench.operator import OperatorProcess
-from runner.dev.controlplane import ControlPlane
-from tests.fixtures.gateway import Call, Gateway, gateway
-from tests.fixtures.operators import PATIENCE, Operate, Project, Things
-from tests.fixtures.watcher import ALL, Watcher, watched, watching
+from tests.fixtures.gateway import Call, Gateway
+from tests.fixtures.operators import PATIENCE, Operate, Things
+from tests.fixtures.watcher import ALL, Watcher
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 EVERY = 1 if ALL else 4
 MOST = 40
 """Writes of a life at most, lest a test that never ends a life goes on for ever."""
-
-
-@pytest.fixture
-def between(control_plane: ControlPlane) -> Iterator[Gateway]:
-    with gateway(control_plane) as it:
-        yield it
-
-
-@pytest.fixture
-def book(project: Project) -> Path:
-    return watched(project)
-
-
-@pytest.fixture
-def watcher(control_plane: ControlPlane, observer: Observer, book: Path) -> Iterator[Watcher]:
-    with watching(control_plane, observer, book) as it:
-        yield it
 
 
 def test_killed_after_any_of_its_writes_the_operator_loses_nothing_and_does_nothing_twice_at_once(
