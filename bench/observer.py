@@ -98,12 +98,18 @@ class Observer:
         return str(_plain(tokens.create(name=account, body=request, namespace=self.namespace))["status"]["token"])
 
     def serves(self, api_version: str, kind: str) -> bool:
-        """Whether the API server has that kind by now."""
+        """Whether the API server has that kind by now: asked anew, as the client remembers what is gone."""
         try:
-            self._kind(api_version, kind)
-        except ResourceNotFoundError:
+            self._kind(api_version, kind).get(namespace=self.namespace, limit=1)
+        except (ResourceNotFoundError, NotFoundError):
             return False
         return True
+
+    def undefine(self, name: str) -> None:
+        """Delete a CRD, and wait until it is gone: another of that name would go with it."""
+        place = "apiextensions.k8s.io/v1", "CustomResourceDefinition", name
+        self.delete(*place)
+        wait_for(f"{name} to be gone", lambda: not self.get(*place), seconds=30)
 
     def _resource(self, body: Mapping[str, Any]) -> Any:  # noqa: ANN401  (the client is untyped)
         return self._kind(body["apiVersion"], body["kind"])

@@ -322,8 +322,8 @@ def test_port_taken_in_between_is_replaced_by_another(
         taken = replace(choose_ports(), api=somebody.getsockname()[1])
         choices = iter([taken])
 
-        def choose(previous: Ports | None) -> Ports:
-            return next(choices, None) or choose_ports(previous)
+        def choose(previous: Ports | None, host: str) -> Ports:
+            return next(choices, None) or choose_ports(previous, host)
 
         monkeypatch.setattr(controlplane, "choose_ports", choose)
 

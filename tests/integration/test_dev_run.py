@@ -91,9 +91,7 @@ def gizmo(kinds: Observer) -> Iterator[dict[str, Any]]:
     """A CRD that is not in the cluster yet."""
     crd = definition("Gizmo")
     yield crd
-    place = "apiextensions.k8s.io/v1", "CustomResourceDefinition", crd["metadata"]["name"]
-    kinds.delete(*place)
-    wait_for("it to be gone", lambda: not kinds.get(*place), seconds=30)
+    kinds.undefine(crd["metadata"]["name"])
 
 
 def test_kind_that_is_added_with_its_crd_is_served_and_the_others_rest(

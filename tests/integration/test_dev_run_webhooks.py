@@ -19,7 +19,6 @@ from tests.fixtures.terminal import DevRun
 
 pytestmark = pytest.mark.cluster
 
-CRD = "apiextensions.k8s.io/v1", "CustomResourceDefinition"
 CONFIGURATION = "admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration"
 NOTHING = "- {name: Nothing, ansible.builtin.debug: {msg: nothing}}\n"
 SLOW = "- {name: Take its time, ansible.builtin.command: sleep 300}\n"
@@ -113,7 +112,7 @@ def gizmos(observer: Observer, kinds: Observer) -> Iterator[Callable[[str], Any]
     yield spec
     with suppress(ApiException):
         observer.delete(OLD, "Gizmo", "g")
-    kinds.delete(*CRD, crd["metadata"]["name"])
+    kinds.undefine(crd["metadata"]["name"])
 
 
 def created(observer: Observer, body: dict[str, Any]) -> bool:

@@ -65,8 +65,7 @@ def registered(observer: Observer) -> Iterator[Observer]:
     wait_for("it to be served", partial(observer.serves, GROUP, "Certified"), seconds=30)
     yield observer
     observer.delete("admissionregistration.k8s.io/v1", KIND, observer.namespace)
-    observer.delete("apiextensions.k8s.io/v1", CRD, NAME)
-    wait_for("it to be gone", lambda: not observer.get("apiextensions.k8s.io/v1", CRD, NAME), seconds=30)
+    observer.undefine(NAME)
 
 
 @pytest.fixture
