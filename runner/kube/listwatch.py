@@ -52,7 +52,7 @@ async def was_set_back(client: Client, resource: Resource, namespace: str, versi
         "GET", resource.path(namespace), params={"limit": "1"}, accept=LIST_ACCEPT, tries=1
     )
     newest = (answer.get("metadata") or {}).get("resourceVersion", "")
-    return newest.isdecimal() and version.isdecimal() and int(newest) < int(version)
+    return is_older(newest, version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +156,8 @@ class Change:
     managed: Sequence[Body] = field(default=(), compare=False, repr=False)
 
 
-def is_older(new: ObjectMeta, known: ObjectMeta) -> bool:
+def is_older(one: str, other: str) -> bool:
     """By resourceVersion, which only Kubernetes itself writes as a number for sure."""
-    one, other = new.resource_version, known.resource_version
     return one.isdecimal() and other.isdecimal() and int(one) < int(other)
 
 
@@ -188,7 +187,9 @@ class Store:
         name = (new.namespace, new.name)
         old = self._objects.get(name)
         if old is not None and old.uid == new.uid:
-            if old.resource_version == new.resource_version or (watched and is_older(new, old)):
+            if old.resource_version == new.resource_version or (
+                watched and is_older(new.resource_version, old.resource_version)
+            ):
                 return []
             self._objects[name] = new
             return [Change(What.UPDATED, self._gvk, old, new, managed=managed)]
