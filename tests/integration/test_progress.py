@@ -98,6 +98,7 @@ async def bench(
     client = await Client.connect(ClusterSettings(str(control_plane.kubeconfig)))
     bench = Bench(client, namespace, tmp_path, project / "roles/slow")
     watching = asyncio.create_task(bench.reflector.run())
+    await bench.reflector.has_synced.wait()  # so that what a test creates is told of as created
     yield bench
     watching.cancel()
     await asyncio.gather(watching, return_exceptions=True)
