@@ -85,7 +85,13 @@ class Admission:
         self._executor = Executor(place, settings.environment, sibling=executor)
         self._specs = Specs(place, settings.environment)
         at_once = max(1, available_processors() // 2)
-        tasks = Tasks(self._executor, proxy.grant, at_once=at_once, ansible_args=settings.ansible_args)
+        tasks = Tasks(
+            self._executor,
+            proxy.grant,
+            at_once=at_once,
+            reconciling=executor.busy,
+            ansible_args=settings.ansible_args,
+        )
         directory = None if settings.webhooks == "dev" else _directory(settings)
         self.certificate = ServingCertificate("webhooks", directory)
         self._secret: SecretCertificate | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -26,6 +27,8 @@ LIMIT = 5.0
 """Seconds that the tasks may take, once it is their turn."""
 WAITING = 32
 """Reviews that wait; there is no turn within PATIENCE for more."""
+REST = 1.0
+"""Of the time that tasks took, for which nobody else has their turn: while reconciles want the processors, too."""
 BUSY = "as many reviews are under way as may be: try again"
 
 
@@ -43,13 +46,23 @@ class Performed:
 
 
 class Tasks:
-    """At most `at_once` at a time. `executor` is for reviews alone; `grant` gives what lets one pass the proxy."""
+    """At most `at_once` at a time, and with a pause between two of them while `reconciling` says that runs are.
+
+    `executor` is for reviews alone; `grant` gives what lets one pass the proxy.
+    """
 
     def __init__(
-        self, executor: Executor, grant: Callable[[Owner], Grant], *, at_once: int, ansible_args: str = ""
+        self,
+        executor: Executor,
+        grant: Callable[[Owner], Grant],
+        *,
+        at_once: int,
+        reconciling: Callable[[], bool],
+        ansible_args: str = "",
     ) -> None:
         self._executor = executor
         self._grant = grant
+        self._reconciling = reconciling
         self._turns = asyncio.Semaphore(at_once)
         self._waiting = 0
         self._ansible_args = ansible_args
@@ -81,10 +94,12 @@ class Tasks:
             raise BusyError(BUSY) from None
         finally:
             self._waiting -= 1
+        began = time.monotonic()
         try:
             yield
         finally:
-            self._turns.release()
+            rest = REST * (time.monotonic() - began) if self._reconciling() else 0.0
+            asyncio.get_running_loop().call_later(rest, self._turns.release)
 
     async def _run(self, watch: Watch, tasks: str, review: Review) -> tuple[Outcome, list[str]]:
         """Of its own directory: reviews wait neither for a run of the object nor for each other."""
