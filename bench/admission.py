@@ -55,7 +55,7 @@ ADMIT = """
     that: size | int < 100
     fail_msg: "size {{ size }} is too much"
 """
-BUSY = "- {name: Work, ansible.builtin.command: 'true', loop: '{{ range(20) | list }}'}\n"
+BUSY = "- {name: Work, ansible.builtin.command: 'true', loop: '{{ range(%d) | list }}'}\n"
 GOOD: dict[str, Any] = {"size": 3, "mode": "fast", "disks": [{"sizeLimit": 1}, {"sizeLimit": 2}]}
 BAD: dict[str, Any] = {"size": 1000, "mode": "fast", "disks": [{"sizeLimit": 1}]}
 WRONG: dict[str, Any] = {"size": "many", "disks": [{}]}
@@ -167,12 +167,12 @@ def _nothing(listening: socket.socket, certificates: Path) -> None:
     web.run_app(application, sock=listening, ssl_context=tls, print=None)
 
 
-def written(project: Path) -> None:
+def written(project: Path, commands: int) -> None:
     watches = []
     for kind in KINDS:
         role = project / "roles" / kind.lower()
         for name, text in (
-            ("tasks/main.yml", BUSY),
+            ("tasks/main.yml", BUSY % commands),
             ("tasks/admit.yml", ADMIT),
             ("meta/argument_specs.yml", SPECS),
         ):
@@ -203,7 +203,7 @@ def reconciled(observer: Observer, size: int) -> float:
         current = found.get("observedGeneration") == body.get("metadata", {}).get("generation")
         return bool(current and found.get("status") == "True")
 
-    wait_for("the reconcile", done, seconds=60)
+    wait_for("the reconcile", done, seconds=60, every=0.02)
     return time.perf_counter() - began
 
 
@@ -262,12 +262,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--number", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--commands", type=int, default=20, help="that a reconcile runs (default: 20)")
     parsed = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as place, ControlPlane(Path(place) / "plane") as plane:
         project, certificates = Path(place) / "project", Path(place) / "certificates"
         project.mkdir()
         certificates.mkdir()
-        written(project)
+        written(project, parsed.commands)
         pair: Pair = issued(LOCAL)
         (certificates / "tls.crt").write_bytes(pair.certificate)
         (certificates / "tls.key").write_bytes(pair.key)

@@ -78,7 +78,9 @@ async def test_the_next_review_has_its_turn_at_once_while_nothing_is_reconciled(
     assert [await turns.perform(WATCH, "admit", REVIEW) for _ in range(3)] == [Performed()] * 3
 
 
-async def test_a_reconcile_gets_as_much_of_the_processors_as_reviews_take(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_reconcile_has_the_processors_to_itself_for_a_while_after_each_review(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     turns = slow_tasks(monkeypatch, reconciling=True)
     assert await turns.perform(WATCH, "admit", REVIEW) == Performed()
     with pytest.raises(BusyError):

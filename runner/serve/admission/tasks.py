@@ -27,8 +27,8 @@ LIMIT = 5.0
 """Seconds that the tasks may take, once it is their turn."""
 WAITING = 32
 """Reviews that wait; there is no turn within PATIENCE for more."""
-REST = 1.0
-"""Of the time that tasks took, for which nobody else has their turn: while reconciles want the processors, too."""
+REST = 3.0
+"""So many times what the tasks took, the turn stays nobody's: while reconciles want the processors, too."""
 BUSY = "as many reviews are under way as may be: try again"
 
 
