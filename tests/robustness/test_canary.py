@@ -119,7 +119,8 @@ class Cage:
         yield _key_of(self.directory.parent)
         for file in self.directory.rglob("kubeconfig"):
             with suppress(OSError):  # the run has ended meanwhile
-                yield yaml.safe_load(file.read_text())["users"][0]["user"]["password"]
+                if text := file.read_text():  # else the next run is about to write it
+                    yield yaml.safe_load(text)["users"][0]["user"]["password"]
 
     def _files(self) -> Iterator[tuple[str, bytes]]:
         for file in self.directory.rglob("*"):
