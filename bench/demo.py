@@ -26,7 +26,7 @@ from runner.dev.controlplane import ControlPlane
 from runner.errors import DevError, OperatorError
 
 WIDTH = 110
-RECORDED = (4, 5, 11, 12)
+RECORDED = (4, 5, 12, 13)
 """The steps that the README shows as a whole."""
 README = Path("README.md")
 RECORDING = re.compile(r"(<!-- demo -->\n).*?(<!-- end of demo -->)", re.DOTALL)

@@ -105,6 +105,14 @@ class Demo:
         because = next(run for run in self._past_runs("HelloApp") if who in run.texts("because"))
         self._check("the run says who", who in self._ansible_operator(f"runs show {because.ident[:12]}"))
 
+    def refer(self) -> None:
+        """Change the Secret that the CIBuild names: it is run at once, and Event and run say which Secret."""
+        who = "Secret default/registry-login changed by kubectl"
+        self._kubectl("patch secret registry-login --type merge -p 'stringData: {config.json: \"[]\"}'")
+        self._until("its Event", partial(self._has_event, "ReferenceChanged", who, "CIBuild"))
+        self._kubectl(f"get events --field-selector reason=ReferenceChanged -o {EVENT}")
+        self._until("a run that says it", partial(self._is_because, "CIBuild", who))
+
     def pause(self) -> None:
         """Pause the Memcached: what is done by hand stays until it is resumed."""
         self._ansible_operator("pause memcached memcached-sample")
@@ -193,6 +201,9 @@ class Demo:
     def _past_runs(self, kind: str) -> list[PastRun]:
         return self._history.runs(SAMPLES[kind], "default")
 
+    def _is_because(self, kind: str, what: str) -> bool:
+        return any(what in text for run in self._past_runs(kind) for text in run.texts("because"))
+
     def _has_available(self, replicas: int) -> bool:
         return bool(self._sample("PodSet")["status"].get("availableReplicas") == replicas)
 
@@ -209,11 +220,11 @@ class Demo:
     def _sample(self, kind: str) -> Object:
         return self._observer.get(GROUP, kind, SAMPLES[kind]) or {}
 
-    def _has_event(self, reason: str, message: str = "") -> bool:
+    def _has_event(self, reason: str, message: str = "", kind: str = "HelloApp") -> bool:
         events = self._observer.list("v1", "Event")
         return any(
             event["reason"] == reason
-            and event["involvedObject"]["name"] == SAMPLES["HelloApp"]
+            and event["involvedObject"]["name"] == SAMPLES[kind]
             and message in event["message"]
             for event in events
         )
@@ -261,6 +272,7 @@ STEPS = (
     Demo.follow,
     Demo.undo,
     Demo.ask_who,
+    Demo.refer,
     Demo.pause,
     Demo.drift,
     Demo.preview,
