@@ -12,7 +12,7 @@ from runner.errors import DevError
 
 ROOT = Path(__file__).parents[3]
 SHOWN = "\n".join(
-    ["Starting", *(f"{n}. Step\n    $ kubectl {n}\n    ✓ 0.1 s" for n in range(1, 13)), "│ a │", "All came true."]
+    ["Starting", *(f"{n}. Step\n    $ kubectl {n}\n    ✓ 0.1 s" for n in range(1, 15)), "│ a │", "All came true."]
 )
 
 
@@ -25,7 +25,7 @@ def test_the_readme_has_the_steps_that_the_demo_has() -> None:
 
 def test_a_recording_has_every_title_and_some_steps_as_a_whole() -> None:
     lines = list(excerpt(SHOWN))
-    assert [line for line in lines if line.endswith("Step")] == [f"{n}. Step" for n in range(1, 13)]
+    assert [line for line in lines if line.endswith("Step")] == [f"{n}. Step" for n in range(1, 15)]
     assert [line for line in lines if "kubectl" in line] == [f"    $ kubectl {n}" for n in RECORDED]
     assert lines[-1] == "All came true."
 
