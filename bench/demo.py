@@ -66,7 +66,7 @@ def main() -> int:
     try:
         _show(Path.cwd(), work, console, keep=chosen.keep)
         if chosen.record:
-            README.write_text(recorded(README.read_text(), console.export_text()))
+            README.write_text(recorded(README.read_text(), console.export_text().replace(str(Path.cwd()), "~/…")))
     except OperatorError as error:
         console.print(f"[bold red]The demo failed:[/bold red] {error}")
         console.print(f"Logs: {work}")

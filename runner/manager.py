@@ -195,7 +195,7 @@ class _Parts:
             certificates.of_metrics(self._settings.temporary_directory) if self._settings.metrics_secure else None
         )
         watches, own = self._watches.values(), (self.client, self.executor, self.proxy, self._metrics)
-        webhooks = admission.parts(self._settings, watches, *own, stopping)
+        webhooks = admission.parts(self._settings, watches, *own, self.workers.busy, stopping)
         kinds = self._watching.resource_reflectors
         ready = partial(announce.readiness, stopping.is_set, kinds, webhooks.values())
         parts: dict[str, metrics.Listener | Proxy | admission.Admission] = {

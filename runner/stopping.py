@@ -7,12 +7,7 @@ import os
 import signal
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, TypeVar
-
-import structlog
-
-Result = TypeVar("Result")
-_log = structlog.get_logger(__name__)
+from typing import Any
 
 
 @contextmanager
@@ -55,19 +50,3 @@ async def ended(task: asyncio.Future[Any]) -> None:
     """Cancel it, and wait until it has ended."""
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-
-
-async def outlast(task: asyncio.Task[Result], stop: asyncio.Event) -> Result:
-    """The task's result. A cancellation meanwhile sets `stop`, waits for the task to end, and then goes on."""
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError as error:
-            cancelled = error
-            stop.set()
-    if cancelled is None:
-        return task.result()
-    if not task.cancelled() and (failure := task.exception()):
-        _log.warning("a run that was cancelled had failed before", error=str(failure))
-    raise cancelled

@@ -36,7 +36,6 @@ from runner.execute.rundir import RunDirectory, left_behind, locked, private_roo
 from runner.execute.stream import Stream
 from runner.execute.template import with_lines
 from runner.objects import GroupVersionKind, ObjectKey
-from runner.stopping import outlast
 
 _STOPPED_CODE = 254
 _PATIENCE = 5.0
@@ -80,7 +79,6 @@ class Executor:
         self._children: WeakSet[Child] = WeakSet()
         self._until = math.inf
         self._memory = MemoryGuard()
-        self._under_way = 0
 
     @classmethod
     def of(cls, settings: Settings, kinds: Iterable[GroupVersionKind]) -> Self:
@@ -117,22 +115,16 @@ class Executor:
         """What came of the run, whatever that was. Raises RunError when it could not be prepared or started."""
         directory = RunDirectory.of(self._root, run.key)
         lock = await self._lock(directory)
-        self._under_way += 1
         try:
             stop = asyncio.Event()
             task = asyncio.create_task(self._run(run, sink, directory, lock, stop))
-            return await outlast(task, stop)
+            return await _outlast(task, stop)
         finally:
-            self._under_way -= 1
             if left := left_behind(lock):
                 _log.warning(
                     "processes of a run cannot be ended, its next one waits", object=str(run.key), left=left
                 )
             os.close(lock)
-
-    def busy(self) -> bool:
-        """Whether a run is under way."""
-        return self._under_way > 0
 
     def extend(self, until: float) -> None:
         """Runs under way, and later ones, are ended at that moment (of CLOCK_BOOTTIME) unless this is said again.
@@ -290,3 +282,19 @@ def _why(stopped: asyncio.Task[Any], short: asyncio.Future[str]) -> Ending:
     if stopped.done():
         return Ending.CANCELLED
     return Ending.MEMORY if short.done() else Ending.DEADLINE
+
+
+async def _outlast(task: asyncio.Task[Outcome], stop: asyncio.Event) -> Outcome:
+    """The task's result. A cancellation meanwhile sets `stop`, waits for the task to end, and then goes on."""
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+            stop.set()
+    if cancelled is None:
+        return task.result()
+    if not task.cancelled() and (failure := task.exception()):
+        _log.warning("a run that was cancelled had failed before", error=str(failure))
+    raise cancelled

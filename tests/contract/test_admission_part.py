@@ -51,7 +51,7 @@ async def serve(bench: Bench, tmp_path: Path, stopping: asyncio.Event) -> AsyncI
     async def start(cluster: ClusterSettings, *, ends: bool = False, **fields: Any) -> Admission:
         settings = Settings(webhook_port=0, runner_dir=tmp_path / "runner", cluster=cluster, **fields)
         executor = Executor.of(settings, {GVK: WATCH})
-        admission = Admission(settings, [WATCH], bench.client, executor, bench.proxy, Metrics(), stopping)
+        admission = Admission(settings, [WATCH], bench.client, executor, bench.proxy, Metrics(), dict, stopping)
         if not ends:
             served.append(admission)
         await admission.start()

@@ -67,7 +67,7 @@ def slow_tasks(monkeypatch: pytest.MonkeyPatch, *, reconciling: bool) -> Tasks:
         cast(Executor, SlowExecutor(clock)),
         lambda _owner: cast(Grant, NoGrant()),
         at_once=1,
-        reconciling=lambda: reconciling,
+        reconciling=lambda: [THING] if reconciling else [],
     )
 
 

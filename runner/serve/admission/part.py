@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -55,13 +55,17 @@ def parts(
     executor: Executor,
     proxy: Proxy,
     metrics: Metrics,
+    reconciling: Callable[[], Collection[object]],
     stopping: asyncio.Event,
 ) -> dict[str, Admission]:
-    """By its name in the log; nothing where it is not wanted. `stopping` is set when the process is to end."""
+    """By its name in the log; nothing where it is not wanted.
+
+    `reconciling` says what is, which tasks of reviews make room for. `stopping` is set when the process is to end.
+    """
     watches = list(watches)
     if not wanted(settings, watches):
         return {}
-    return {"webhooks": Admission(settings, watches, client, executor, proxy, metrics, stopping)}
+    return {"webhooks": Admission(settings, watches, client, executor, proxy, metrics, reconciling, stopping)}
 
 
 class Admission:
@@ -75,6 +79,7 @@ class Admission:
         executor: Executor,
         proxy: Proxy,
         metrics: Metrics,
+        reconciling: Callable[[], Collection[object]],
         stopping: asyncio.Event,
     ) -> None:
         self._watches = [watch for watch in watches if watch.has_webhooks]
@@ -89,7 +94,7 @@ class Admission:
             self._executor,
             proxy.grant,
             at_once=at_once,
-            reconciling=executor.busy,
+            reconciling=reconciling,
             ansible_args=settings.ansible_args,
         )
         directory = None if settings.webhooks == "dev" else _directory(settings)

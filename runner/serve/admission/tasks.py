@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -46,7 +46,7 @@ class Performed:
 
 
 class Tasks:
-    """At most `at_once` at a time, and with a pause between two of them while `reconciling` says that runs are.
+    """At most `at_once` at a time, and with a pause between two of them while `reconciling` names anything.
 
     `executor` is for reviews alone; `grant` gives what lets one pass the proxy.
     """
@@ -57,7 +57,7 @@ class Tasks:
         grant: Callable[[Owner], Grant],
         *,
         at_once: int,
-        reconciling: Callable[[], bool],
+        reconciling: Callable[[], Collection[object]],
         ansible_args: str = "",
     ) -> None:
         self._executor = executor
