@@ -47,6 +47,10 @@ def init_script(exchange: Path, tools: Path, command: Sequence[str], environment
         f"cd {root} && mkdir -p lib/modules && ln -sf {quoted(str(tools))} sbin/modprobe",
         "mount --bind usr/lib/uml/modules lib/modules",
         "mount -t proc proc proc && mount -t sysfs sysfs sys && mount -t cgroup2 cgroup2 sys/fs/cgroup",
+        # As an init system does, for tests that make groups of their own.
+        "cd sys/fs/cgroup",
+        "for each in $(cat cgroup.controllers); do echo +$each >cgroup.subtree_control; done",
+        f"cd {root}",
         "mount -t devtmpfs dev dev && mkdir -p dev/pts dev/shm",
         "mount -t devpts devpts dev/pts && mount -t tmpfs -o mode=1777 shm dev/shm",
         f"mkdir {_OWN} && mount -t tmpfs -o mode=755 own {_OWN} && mkdir -m 1777 {_OWN}/tmp {_OWN}/exchange",
@@ -104,7 +108,9 @@ def run(command: Sequence[str]) -> int:
 def _boot(init: Path) -> list[str]:
     root = ("root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", f"init={init}")
     # By seccomp the guest's processes are stopped at their calls twice as fast as by tracing them.
-    return ["linux.uml", *root, f"mem={MEMORY}", "seccomp=on", "con=null", "con0=null,fd:1", "quiet"]
+    how = (f"mem={MEMORY}", "seccomp=on", "con=null", "con0=null,fd:1", "quiet", f"uml_dir={init.parent}/")
+    # However this process ends, the guest does.
+    return ["setpriv", "--pdeathsig", "KILL", "linux.uml", *root, *how]
 
 
 def _show(output: IO[str], guest: subprocess.Popen[bytes]) -> None:
