@@ -78,15 +78,16 @@ test-node: $(READY)  ## The sample operator in pods of a real node, which is sta
 	$(BIN)/python -m tests.node image
 	$(BIN)/pytest tests/node
 
-V2 := tests/node/test_cgroups.py tests/node/test_services.py tests/node/test_node.py tests/node/test_memory.py
+GUEST = $(BIN)/python -m tests.node guest $(BIN)/pytest --timeout 1200
+KILLED := tests/node/test_node.py tests/node/test_memory.py
 
 .PHONY: test-cgroup2
-test-cgroup2: $(READY)  ## The node and the operator's memory with cgroups of version 2, in a guest kernel; needs root and Debian
+test-cgroup2: $(READY)  ## The operator in pods of that node with cgroups of version 2, in a guest kernel; needs root and Debian
 	$(BIN)/python -m tests.node programs
 	$(BIN)/python -m tests.node image
 	$(BIN)/pytest tests/node/test_guest.py
-	for how in "" --single-process-oom-kill; do \
-		$(BIN)/python -m tests.node guest $(BIN)/pytest --timeout 1200 $$how $(V2); done
+	$(GUEST) $(KILLED) tests/node/test_operator.py
+	$(GUEST) --single-process-oom-kill $(KILLED)
 
 .PHONY: test-ansible
 test-ansible: $(READY)  ## The tests that run Ansible; ANSIBLE=2.18 runs them on that release of ansible-core
