@@ -20,7 +20,7 @@ IMAGE ?= ansible-operator-runner-sample:$(VERSION)
 
 .PHONY: help
 help:  ## Show what there is to run
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(READY): requirements/run.txt requirements/ansible-$(RELEASE).txt requirements/dev.txt requirements/collections.txt tools/install_collections.py pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -77,6 +77,17 @@ test-node: $(READY)  ## The sample operator in pods of a real node, which is sta
 	$(BIN)/python -m tests.node programs
 	$(BIN)/python -m tests.node image
 	$(BIN)/pytest tests/node
+
+GUEST = $(BIN)/python -m tests.node guest $(BIN)/pytest --timeout 1200
+KILLED := tests/node/test_node.py tests/node/test_memory.py
+
+.PHONY: test-cgroup2
+test-cgroup2: $(READY)  ## The operator in pods of that node with cgroups of version 2, in a guest kernel; needs root and Debian
+	$(BIN)/python -m tests.node programs
+	$(BIN)/python -m tests.node image
+	$(BIN)/pytest tests/node/test_guest.py
+	$(GUEST) $(KILLED) tests/node/test_operator.py
+	$(GUEST) --single-process-oom-kill $(KILLED)
 
 .PHONY: test-ansible
 test-ansible: $(READY)  ## The tests that run Ansible; ANSIBLE=2.18 runs them on that release of ansible-core

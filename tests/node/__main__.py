@@ -1,4 +1,7 @@
-"""`python -m tests.node up|down`: a cluster with one real node, by hand; `programs|image`: what it needs."""
+"""`python -m tests.node up|down`: a cluster with one real node, by hand; `programs|image`: what it needs.
+
+`guest COMMAND...` runs a command in a guest of this machine that has cgroups of version 2 alone.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import sys
 from pathlib import Path
 
 from runner.errors import DevError
-from tests.node import network, operators
+from tests.node import guest, network, operators
 from tests.node.cluster import Cluster
 from tests.node.programs import find_programs
 
@@ -16,10 +19,13 @@ DIRECTORY = Path("build/node")
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.node", description=__doc__)
-    parser.add_argument("action", choices=("programs", "image", "up", "down"))
+    parser.add_argument("action", choices=("programs", "image", "up", "down", "guest"))
     parser.add_argument("--dir", type=Path, default=DIRECTORY, help=f"what `up` makes (default: {DIRECTORY})")
+    parser.add_argument("command", nargs=argparse.REMAINDER, help="what a guest runs")
     parsed = parser.parse_args()
     try:
+        if parsed.action == "guest":
+            return guest.run(parsed.command)
         _act(parsed.action, parsed.dir.absolute())
     except DevError as error:
         sys.stderr.write(f"Error: {error}\n")

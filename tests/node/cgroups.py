@@ -1,47 +1,69 @@
-"""Children of this process's cgroup, one in every hierarchy of version 1: made, and removed with all below."""
+"""The node's cgroups: a child in every hierarchy of version 1, or one of version 2, removed with all below.
+
+Of version 2, a group that gives controllers to its children has no process, but for the root of all. So the node's
+group is a child of the root, and what the node itself runs is in a leaf of it, beside the pods.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
 REMOVED_WITHIN = 10.0
+LEAF = "init"
 # A new child has none of them, and takes no process before it has.
 INHERITED = ("cpuset.cpus", "cpuset.mems")
 
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """One hierarchy: its controllers (or its name), where it is mounted, and the path of this process in it."""
+    """One hierarchy: its controllers (or its name), where it is mounted, and the path below which the node's is.
+
+    Without options it is that of version 2.
+    """
 
     options: str
     mount: Path
     path: str
 
+    @property
+    def unified(self) -> bool:
+        """Whether it is of version 2."""
+        return not self.options
+
     def child(self, name: str) -> Path:
         """The directory of the child called `name`."""
         return self.mount / self.path.lstrip("/") / name
 
+    def leaf(self, name: str) -> Path:
+        """Where the processes of that child are."""
+        return self.child(name) / LEAF if self.unified else self.child(name)
+
 
 def hierarchies(mounts: str, memberships: str) -> tuple[Hierarchy, ...]:
-    """From the texts of /proc/self/mounts and /proc/self/cgroup; the unified hierarchy is none of them."""
+    """From the texts of /proc/self/mounts and /proc/self/cgroup; that of version 2 only where it is alone."""
     found = []
     for line in memberships.splitlines():
         _, options, path = line.split(":", 2)
         mount = _mount(mounts, set(options.split(",")))
         if options and mount is not None:
             found.append(Hierarchy(options, mount, path))
-    return tuple(found)
+    return tuple(found) or tuple(Hierarchy("", mount, "/") for mount in _mounts(mounts, "cgroup2"))
 
 
 def _mount(mounts: str, controllers: set[str]) -> Path | None:
-    for line in mounts.splitlines():
-        _, place, kind, options, *_ = line.split()
-        if kind == "cgroup" and controllers <= set(options.split(",")):
-            return Path(place)
-    return None
+    return next(iter(_mounts(mounts, "cgroup", controllers)), None)
+
+
+def _mounts(mounts: str, wanted: str, controllers: Set[str] = frozenset()) -> list[Path]:
+    lines = (line.split() for line in mounts.splitlines())
+    return [
+        Path(place)
+        for _, place, kind, options, *_ in lines
+        if kind == wanted and controllers <= set(options.split(","))
+    ]
 
 
 def own() -> tuple[Hierarchy, ...]:
@@ -49,13 +71,18 @@ def own() -> tuple[Hierarchy, ...]:
     return hierarchies(Path("/proc/self/mounts").read_text(), Path("/proc/self/cgroup").read_text())
 
 
-def make(children: Sequence[Path]) -> None:
-    """Make each of them, ready to take processes."""
-    for child in children:
-        child.mkdir(exist_ok=True)
-        for name in INHERITED:
-            if (child / name).exists():
-                (child / name).write_text((child.parent / name).read_text())
+def make(of: Sequence[Hierarchy], name: str) -> None:
+    """Make the child called `name` in each, ready to take processes. Raises OSError."""
+    for hierarchy in of:
+        child = hierarchy.child(name)
+        if hierarchy.unified:
+            # What others have enabled stays; this does, too, when the child is gone.
+            enabled = (child.parent / "cgroup.controllers").read_text().split()
+            (child.parent / "cgroup.subtree_control").write_text(" ".join(f"+{each}" for each in enabled))
+        hierarchy.leaf(name).mkdir(parents=True, exist_ok=True)
+        for inherited in () if hierarchy.unified else INHERITED:
+            if (child / inherited).exists():
+                (child / inherited).write_text((child.parent / inherited).read_text())
 
 
 def remove(children: Sequence[Path]) -> None:

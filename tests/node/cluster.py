@@ -24,6 +24,7 @@ from tests.fixtures.manifests import kubectl
 from tests.node import files, images, network
 from tests.node.programs import Programs, find_programs
 from tests.node.sandbox import Sandbox
+from tests.node.waiting import allowed, told
 
 READY_WITHIN = 60.0
 BUSYBOX = "localhost/busybox:1"
@@ -33,10 +34,17 @@ Report = Callable[[str, float], None]
 class Cluster:
     """In `directory`; as a context manager it is started and stopped.
 
-    `report` is told each step and its seconds.
+    `report` is told each step and its seconds. With `single_process_oom_kill`, a container of version 2 survives
+    the process that the kernel ends for want of memory.
     """
 
-    def __init__(self, directory: Path, report: Report = lambda _step, _seconds: None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        report: Report = lambda _step, _seconds: None,
+        *,
+        single_process_oom_kill: bool = False,
+    ) -> None:
         self.directory = directory
         self._node_directory = directory / "node"
         self._report = report
@@ -44,6 +52,7 @@ class Cluster:
             directory / "plane", Options(audit=AuditLevel.METADATA, address=network.HOST_ADDRESS)
         )
         self.sandbox = Sandbox(self._node_directory)
+        self.kills_one_process = single_process_oom_kill or not self.sandbox.unified
         self._daemons: dict[str, Process] = {}
 
     def __enter__(self) -> Self:
@@ -111,8 +120,10 @@ class Cluster:
 
     def kubectl(self, *arguments: str, given: str = "", seconds: float = 60) -> str:
         """What kubectl prints, as administrator. Raises DevError when it fails."""
-        command = [str(kubectl()), f"--kubeconfig={self.plane.kubeconfig}", *arguments]
-        done = subprocess.run(command, input=given, capture_output=True, text=True, check=False, timeout=seconds)
+        command = [str(kubectl()), f"--kubeconfig={self.plane.kubeconfig}", *map(told, arguments)]
+        done = subprocess.run(
+            command, input=given, capture_output=True, text=True, check=False, timeout=allowed(seconds)
+        )
         if done.returncode != 0:
             raise DevError(f"`kubectl {' '.join(arguments)}`: {done.stderr.strip()}")
         return done.stdout
@@ -125,7 +136,7 @@ class Cluster:
 
     def _serve(self) -> None:
         self._daemon("kubelet")
-        self._daemon("kube-proxy")
+        self._daemon("kube-proxy" if self._has_nat() else "services")
 
     def _daemon(self, name: str) -> None:
         self._daemons[name] = self.sandbox.spawn(name, files.COMMANDS[name])
@@ -135,7 +146,7 @@ class Cluster:
         shutil.copy(layout.certificate("ca"), directory / "ca.crt")
         for name in ("kubelet", "kube-proxy"):
             write_kubeconfig(directory / f"{name}.kubeconfig", layout, self.plane.ports.server, name)
-        (directory / "kubelet.yaml").write_text(yaml.safe_dump(files.kubelet()))
+        (directory / "kubelet.yaml").write_text(yaml.safe_dump(files.kubelet(self.kills_one_process)))
         (directory / "kube-proxy.yaml").write_text(yaml.safe_dump(files.kube_proxy()))
         (directory / "cni").mkdir(exist_ok=True)
         (directory / "cni" / "pods.conflist").write_text(json.dumps(files.cni()))
@@ -147,6 +158,14 @@ class Cluster:
         images.stand_in(programs.packages / "usr/bin/busybox", images.StandIn(BUSYBOX), archive)
         self.load(archive)
         archive.unlink()
+
+    def _has_nat(self) -> bool:
+        try:
+            for change in ("--new-chain", "--delete-chain"):
+                self.sandbox.run("iptables", "--table=nat", f"{change}=nat-is-there")
+        except DevError:
+            return False
+        return True
 
     def _containerd_answers(self) -> bool:
         try:
@@ -160,7 +179,7 @@ class Cluster:
         return status == 200 and node_ready(node)
 
     def _wait(self, what: str, met: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + READY_WITHIN
+        deadline = time.monotonic() + allowed(READY_WITHIN)
         while not met():
             for name, process in self._daemons.items():
                 if not alive(process):

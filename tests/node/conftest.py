@@ -13,11 +13,20 @@ from tests.node.cluster import Cluster
 from tests.node.sandbox import NAME
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--single-process-oom-kill",
+        action="store_true",
+        help="with cgroups of version 2, have the kernel end one process of a container, not all",
+    )
+
+
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Up for all tests of the session; that it goes down without a trace is checked at the end."""
     before = traces()
-    with Cluster(tmp_path_factory.mktemp("cluster")) as started:
+    single = request.config.getoption("--single-process-oom-kill")
+    with Cluster(tmp_path_factory.mktemp("cluster"), single_process_oom_kill=single) as started:
         yield started
     assert traces() == before
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 from runner.dev.layout import NODE
@@ -21,8 +23,9 @@ COMMANDS: dict[str, tuple[str, ...]] = {
         f"--node-ip={NODE_ADDRESS}",
     ),
     "kube-proxy": (f"{INSIDE}/programs/kube-proxy", f"--config={INSIDE}/kube-proxy.yaml"),
+    "services": (sys.executable, str(Path(__file__).with_name("services.py")), f"{INSIDE}/kube-proxy.kubeconfig"),
 }
-"""Each daemon of the node, in the order in which they are started."""
+"""Each daemon of the node; `services` in place of kube-proxy where the kernel has no NAT."""
 
 # What the kubelet would set for the whole machine: inside the node, files with these values lie over the kernel's.
 SYSCTLS = {
@@ -46,9 +49,14 @@ CONTAINERD = f"""version = 2
 """
 
 
-def kubelet() -> dict[str, Any]:
-    """KubeletConfiguration: cgroup version 1 without systemd, nothing pulled, nothing reserved."""
+def kubelet(single_process_oom_kill: bool) -> dict[str, Any]:
+    """KubeletConfiguration: cgroups of both versions without systemd, nothing pulled, nothing reserved.
+
+    `single_process_oom_kill`: whether the kernel ends one process of a container that is beyond its memory, or
+    all. The kubelet's own default is one with version 1, where it takes nothing else, and all with version 2.
+    """
     return {
+        "singleProcessOOMKill": single_process_oom_kill,
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
         "authentication": {

@@ -13,12 +13,12 @@ from typing import Any
 
 import yaml
 
-from bench.observer import wait_for
 from runner.errors import DevError
 from tests.fixtures.containers import OUT
 from tests.fixtures.manifests import NAMESPACE, built
 from tests.node import images, packages
 from tests.node.cluster import Cluster
+from tests.node.waiting import wait_for
 
 IMAGE = "localhost/sample-operator:test"
 DEPLOYMENT = "deployment/sample-operator-controller-manager"

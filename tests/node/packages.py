@@ -16,6 +16,7 @@ from runner.errors import BinariesError
 # Debian's directories at the root are links to those in /usr; packages still name them.
 MERGED = ("bin", "sbin", "lib", "lib64")
 OVERLAID = ("usr", "etc")
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 # What the packages' own scripts would link.
 LINKS = {
     f"usr/sbin/{family}{kind}": "xtables-nft-multi"
@@ -24,23 +25,24 @@ LINKS = {
 }
 
 
-def tree(packages: Sequence[str]) -> Path:
+def tree(packages: Sequence[str], suite: str = "") -> Path:
     """The directory with the files of `packages` and of those that they need and this machine does not have.
 
-    It is made once, in the cache, and appears as a whole. Raises BinariesError where apt-get cannot get them.
+    With another `suite` than this machine's, it has theirs alone. It is made once, in the cache, and appears as a
+    whole. Raises BinariesError where apt-get cannot get them.
     """
-    key = hashlib.sha256(" ".join(sorted(packages)).encode()).hexdigest()[:12]
+    key = hashlib.sha256(" ".join([*sorted(packages), *filter(None, [suite])]).encode()).hexdigest()[:12]
     made = cache_directory().with_name(f"debian-{key}")
     with locked_file(made.with_name(made.name + ".lock")):
         if not made.is_dir():
             with tempfile.TemporaryDirectory(dir=made.parent, prefix=".debian-") as temporary:
                 root = Path(temporary) / "root"
-                _unpack(_download(packages, Path(temporary)), root)
+                _unpack(_download(packages, suite, Path(temporary)), root)
                 root.rename(made)
     return made
 
 
-def _download(packages: Sequence[str], temporary: Path) -> list[Path]:
+def _download(packages: Sequence[str], suite: str, temporary: Path) -> list[Path]:
     archives, lists = temporary / "archives", temporary / "lists"
     for directory in (archives, lists):
         (directory / "partial").mkdir(parents=True)
@@ -48,9 +50,24 @@ def _download(packages: Sequence[str], temporary: Path) -> list[Path]:
     apt = ["apt-get", "-q", "-o", f"Dir::Cache::archives={archives}", "-o", f"Dir::State::lists={lists}"]
     apt += ["-o", "APT::Sandbox::User=root", "-o", f"Dir::Cache::pkgcache={temporary}/pkgcache.bin"]
     apt += ["-o", f"Dir::Cache::srcpkgcache={temporary}/srcpkgcache.bin"]
+    if suite:
+        sources = temporary / "sources.list"
+        sources.write_text(f"deb [signed-by={KEYRING}] {_mirror()} {suite} main\n")
+        apt += ["-o", f"Dir::Etc::sourcelist={sources}", "-o", "Dir::Etc::sourceparts=-"]
     _run([*apt, "update"])
-    _run([*apt, "install", "-y", "--download-only", "--no-install-recommends", *packages])
+    if suite:
+        _run([*apt, "download", *packages], cwd=archives)
+    else:
+        _run([*apt, "install", "-y", "--download-only", "--no-install-recommends", *packages])
     return sorted(archives.glob("*.deb"))
+
+
+def _mirror() -> str:
+    """Where this machine has Debian's own packages from: the first that it names."""
+    targets = _run(["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Label: Debian"])
+    if not targets:
+        raise BinariesError("no source of Debian's packages is known here: `apt-get indextargets` lists none")
+    return targets.splitlines()[0]
 
 
 def _unpack(archives: Sequence[Path], root: Path) -> None:
@@ -67,10 +84,11 @@ def _unpack(archives: Sequence[Path], root: Path) -> None:
             (root / link).symlink_to(target)
 
 
-def _run(command: Sequence[str | Path], **how: object) -> None:
+def _run(command: Sequence[str | Path], **how: object) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False, **how)  # type: ignore[call-overload]
     if done.returncode != 0:
         raise BinariesError(f"`{' '.join(map(str, command[:2]))}` failed: {done.stderr.strip()[-1000:]}")
+    return str(done.stdout)
 
 
 def command_with(packages_tree: Path, command: Sequence[str]) -> list[str]:

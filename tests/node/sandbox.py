@@ -11,7 +11,7 @@ import os
 import shlex
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,16 +20,18 @@ from runner.dev.layout import NODE
 from runner.dev.processes import Process, tail
 from runner.errors import DevError
 from tests.node import cgroups
+from tests.node.cgroups import Hierarchy
 from tests.node.files import INSIDE, SYSCTLS
 from tests.node.programs import Programs
+from tests.node.waiting import allowed
 
 NAME = "ansible-operator-node"
 STARTED_WITHIN = 10.0
 PATH = "PATH=/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-def init_script(directory: Path, programs: Programs, hierarchies: Mapping[str, str]) -> str:
-    """What the first process does before it becomes `pause`; `hierarchies` has options by name of the mount."""
+def init_script(directory: Path, programs: Programs, hierarchies: Sequence[Hierarchy]) -> str:
+    """What the first process does before it becomes `pause`."""
     quoted = shlex.quote
     lines = [
         "set -eu",
@@ -37,14 +39,15 @@ def init_script(directory: Path, programs: Programs, hierarchies: Mapping[str, s
         f"cd {quoted(str(directory))}",
         "mount -t proc proc /proc",
         "mount -t sysfs sysfs /sys",
-        "mount -t tmpfs -o mode=755 cgroup /sys/fs/cgroup",
+        *_cgroup_mounts(hierarchies),
     ]
-    for name, options in sorted(hierarchies.items()):
-        place = quoted(f"/sys/fs/cgroup/{name}")
-        lines += [f"mkdir {place}", f"mount -t cgroup -o {quoted(options)} cgroup {place}"]
     lines.append(f"mount -t overlay -o {quoted(f'lowerdir={programs.packages}/usr:/usr')} overlay /usr")
     lines.append(f"mount --bind {quoted(str(programs.built))} programs")
     lines += [f"[ ! -e /proc/sys/{name} ] || mount --bind sysctl/{name} /proc/sys/{name}" for name in SYSCTLS]
+    # The kubelet does not start without a clock speed, which a user-mode kernel's processor has not.
+    without = "grep -q '^cpu MHz' /proc/cpuinfo ||"
+    lines.append(f"{without} {{ (cat /proc/cpuinfo && echo 'cpu MHz : 1000.0') >cpuinfo; }}")
+    lines.append("[ ! -e cpuinfo ] || mount --bind cpuinfo /proc/cpuinfo")
     lines += [
         f"mount --rbind . {INSIDE}",
         "mount -t tmpfs -o mode=755 run /run",
@@ -60,6 +63,18 @@ def init_script(directory: Path, programs: Programs, hierarchies: Mapping[str, s
     return "\n".join(lines)
 
 
+def _cgroup_mounts(hierarchies: Sequence[Hierarchy]) -> list[str]:
+    if any(each.unified for each in hierarchies):
+        enable = "for each in $(cat cgroup.controllers); do echo +$each >cgroup.subtree_control; done"
+        return ["mount -t cgroup2 cgroup2 /sys/fs/cgroup", f"(cd /sys/fs/cgroup && {enable})"]
+    lines = ["mount -t tmpfs -o mode=755 cgroup /sys/fs/cgroup"]
+    for each in sorted(hierarchies, key=lambda each: each.mount.name):
+        place = shlex.quote(f"/sys/fs/cgroup/{each.mount.name}")
+        options = shlex.quote(each.options.replace("name=", "none,name="))
+        lines += [f"mkdir {place}", f"mount -t cgroup -o {options} cgroup {place}"]
+    return lines
+
+
 class Sandbox:
     """The node's namespaces, with `directory` as what it keeps. Root is needed, and util-linux."""
 
@@ -67,6 +82,12 @@ class Sandbox:
         self._directory = directory
         self._hierarchies = cgroups.own()
         self._cgroups = [hierarchy.child(NAME) for hierarchy in self._hierarchies]
+        self._leaves = [hierarchy.leaf(NAME) for hierarchy in self._hierarchies]
+
+    @property
+    def unified(self) -> bool:
+        """Whether its cgroups are of version 2."""
+        return any(each.unified for each in self._hierarchies)
 
     @property
     def pid(self) -> int:
@@ -81,7 +102,7 @@ class Sandbox:
         if os.geteuid() != 0:
             raise DevError("a node needs root: its own namespaces, mounts and cgroups")
         if not self._hierarchies:
-            raise DevError("a node needs cgroups of version 1; this machine has those of version 2 alone")
+            raise DevError("a node needs cgroups, and none are mounted here")
         for name in ("lib", "log", "programs", "run"):
             (self._directory / name).mkdir(parents=True, exist_ok=True)
         (self._directory / "ready").unlink(missing_ok=True)
@@ -89,17 +110,21 @@ class Sandbox:
             file = self._directory / "sysctl" / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(f"{value}\n")
-        cgroups.make(self._cgroups)
-        mounts = {h.mount.name: h.options.replace("name=", "none,name=") for h in self._hierarchies}
-        script = init_script(self._directory, programs, mounts)
-        unshare = "unshare --net --mount --pid --ipc --uts --cgroup --fork --kill-child --propagation private"
-        command = ["/bin/sh", "-c", f"{self._join()} exec {unshare} sh -c {shlex.quote(script)}"]
+        try:
+            cgroups.make(self._hierarchies, NAME)
+        except OSError as error:
+            raise DevError(f"a node needs a cgroup below the root's: {error}") from error
+        script = init_script(self._directory, programs, self._hierarchies)
+        unshare = "unshare --net --mount --pid --ipc --uts --fork --kill-child --propagation private"
+        # What it is in when it takes its namespace is the root of the node's hierarchy; only then to the leaf.
+        steps = f"{_join(self._leaves)} exec {unshare} sh -c {shlex.quote(script)}"
+        command = ["/bin/sh", "-c", f"{_join(self._cgroups)} exec unshare --cgroup sh -c {shlex.quote(steps)}"]
         self._wait(self._spawn("init", command))
 
     def enter(self, command: Sequence[str]) -> list[str]:
         """The command line that runs `command` in the node."""
         into = f"nsenter --target {self.pid} --net --mount --pid --ipc --uts --cgroup --wd=/ -- env {PATH}"
-        return ["/bin/sh", "-c", f'{self._join()} exec {into} "$@"', "sh", *command]
+        return ["/bin/sh", "-c", f'{_join(self._leaves)} exec {into} "$@"', "sh", *command]
 
     def spawn(self, name: str, command: Sequence[str]) -> Process:
         """Start a daemon in the node; its log is NAME.log. The process is the one outside that waits for it."""
@@ -130,16 +155,17 @@ class Sandbox:
     def _spawn(self, name: str, command: Sequence[str]) -> Process:
         return processes.spawn(command, self._directory / f"{name}.stat", self.log(name), self._directory)
 
-    def _join(self) -> str:
-        places = " ".join(shlex.quote(str(each)) for each in self._cgroups)
-        return f'for each in {places}; do echo $$ >"$each/cgroup.procs"; done;'
-
     def _wait(self, holder: Process) -> None:
-        deadline = time.monotonic() + STARTED_WITHIN
+        deadline = time.monotonic() + allowed(STARTED_WITHIN)
         while not (self._directory / "ready").exists():
             if not processes.alive(holder) or time.monotonic() > deadline:
                 raise DevError(f"the node's first process did not start: {tail(self.log('init'))}")
             time.sleep(0.01)
+
+
+def _join(groups: Sequence[Path]) -> str:
+    places = " ".join(shlex.quote(str(each)) for each in groups)
+    return f'for each in {places}; do echo $$ >"$each/cgroup.procs"; done;'
 
 
 def _first_child(pid: int) -> int:

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 import yaml
 
-from bench.observer import wait_for
 from runner.serve.admission.rotation import LEFT, SETTLES, Kept, to_secret
 from runner.serve.certificates import LOCAL, issued
 from tests.fixtures.manifests import CONFIG, NAMESPACE
 from tests.node import operators, reviews
 from tests.node.cluster import Cluster
+from tests.node.waiting import wait_for
 
 pytestmark = pytest.mark.cluster
 SECRET = "secret/sample-operator-webhook-cert"

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import yaml
 
-from bench.observer import wait_for
 from runner.dev.layout import NODE
 from runner.errors import DevError
 from tests.fixtures.manifests import CONFIG, NAMESPACE
 from tests.node import operators
 from tests.node.cluster import Cluster
+from tests.node.waiting import wait_for
 
 pytestmark = pytest.mark.cluster
 MANY = 8

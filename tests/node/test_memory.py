@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from bench.observer import condition, wait_for
+from bench.observer import condition
 from tests.fixtures.manifests import NAMESPACE
 from tests.node import operators
 from tests.node.cluster import Cluster
+from tests.node.waiting import wait_for
 
 pytestmark = pytest.mark.cluster
 WATCHES = """

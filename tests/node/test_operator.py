@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 import yaml
 
-from bench.observer import wait_for
 from runner.errors import DevError
 from tests.fixtures.manifests import CONFIG, NAMESPACE
 from tests.node import operators, reviews
 from tests.node.cluster import Cluster
+from tests.node.waiting import wait_for
 
 pytestmark = pytest.mark.cluster
 ARBITRARY_UID = 1000650000

@@ -24,8 +24,12 @@ MEBI = 1 << 20
 LIMIT = 400 * MEBI
 GREEDY = r"""
 - command:
-    argv: [python3, -c, "import time\nx = []\nwhile True:\n x.append(b'1' * (8 << 20)); time.sleep(0.05)"]
+    argv: [python3, -c, "{eat}"]
 """
+SLOWLY = r"import time\nx = []\nwhile True:\n x.append(b'1' * (8 << 20)); time.sleep(0.05)"
+QUICKLY = r"x = []\nwhile True:\n x.append(b'1' * (1 << 20))"
+AT_ONCE = "x = b'1' * (1 << 30)"
+APPETITES = {"slowly": SLOWLY, "quickly": QUICKLY, "at-once": AT_ONCE}
 MODEST = """
 - command: "true"
 - set_fact: {done: yes}
@@ -65,6 +69,8 @@ def group() -> Iterator[Group]:
             path.mkdir()
             if (path / limit).exists():
                 (path / limit).write_text(str(LIMIT))
+                if (path / "memory.oom.group").exists():
+                    (path / "memory.oom.group").write_text("1")  # as a kubelet does
                 break
             path.rmdir()
     else:
@@ -74,10 +80,11 @@ def group() -> Iterator[Group]:
     path.rmdir()
 
 
+@pytest.mark.parametrize("eat", APPETITES.values(), ids=APPETITES)
 def test_the_run_that_takes_all_memory_is_ended_and_says_so(
-    group: Group, operate: Operate, project: Project, things: Things
+    group: Group, operate: Operate, project: Project, things: Things, eat: str
 ) -> None:
-    project.role("greedy", GREEDY)
+    project.role("greedy", GREEDY.format(eat=eat))
     project.role("modest", MODEST)
     project.watch("greedy")
     project.watch("modest", kind="Gadget")

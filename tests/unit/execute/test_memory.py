@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 import pytest
 
 from runner.cgroup import Memory
-from runner.execute.memory import LEAST_RESERVE, RUN, MemoryGuard, Place, fits, short, size_of
+from runner.execute.memory import FASTEST, LEAST_RESERVE, RUN, MemoryGuard, Place, fits, interval, short, sizes
 
 MEBI = 1 << 20
 LIMIT = 1000 * MEBI
@@ -63,12 +64,12 @@ def test_the_reserve_of_a_small_container_is_not_smaller() -> None:
 
 
 def test_the_size_of_a_run_is_what_its_processes_have_alone(large: Process) -> None:
-    assert 64 * MEBI < size_of(large.pid) < 96 * MEBI
+    assert 64 * MEBI < sizes(large.pid)[large.pid] < 96 * MEBI
 
 
 @pytest.mark.parametrize("pid", [0, 2**22 + 1])
 def test_a_run_without_a_process_has_no_size(pid: int) -> None:
-    assert size_of(pid) == 0
+    assert sum(sizes(pid).values()) == 0
 
 
 @asynccontextmanager
@@ -92,6 +93,35 @@ async def test_the_largest_run_is_ended_and_told_why(large: Process) -> None:
     assert not small.ended.done()
 
 
+async def test_of_processes_forked_from_one_what_they_share_counts_once() -> None:
+    script = "import os; x = bytearray(b'1') * (64 << 20); os.fork() and print(flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert 64 * MEBI < sum(sizes(process.pid).values()) < 96 * MEBI
+
+
+async def test_the_largest_process_of_the_run_that_has_to_end_is_killed_at_once(large: Process) -> None:
+    left = LIMIT
+    guard = MemoryGuard(lambda: memory(left))
+    died = os.pidfd_open(large.pid)
+    async with run(guard, large.pid) as place:
+        left = 0
+        await asyncio.wait_for(place.ended, 30)
+        # Nobody has ended the run.
+        assert await asyncio.to_thread(select.select, [died], [], [], 30) == ([died], [], [])
+    os.close(died)
+
+
+@pytest.mark.parametrize(
+    ("left", "seconds"), [(LIMIT, 0.1), (RESERVE + FASTEST // 50, 0.02), (RESERVE, 0.002), (0, 0.002)]
+)
+def test_the_less_is_left_the_sooner_it_looks_again(left: int, seconds: float) -> None:
+    assert interval(memory(left)) == pytest.approx(seconds)
+
+
 async def test_a_second_run_is_not_ended_before_the_first_is_gone() -> None:
     left, looks, looked_again = LIMIT, 0, asyncio.Event()
 
@@ -104,7 +134,7 @@ async def test_a_second_run_is_not_ended_before_the_first_is_gone() -> None:
         return memory(left)
 
     guard = MemoryGuard(lambda: memory(left))
-    async with run(guard, os.getpid()) as first, run(guard, os.getpid()) as second:
+    async with run(guard, 0) as first, run(guard, 0) as second:
         guard._read = read
         left = 0
         await asyncio.wait_for(looked_again.wait(), 30)
