@@ -138,23 +138,25 @@ def test_cibuild_builds_again_what_failed_when_its_credentials_change(sample: Ob
     sample.create({**login, "stringData": {"password": "old"}})
     sample.create(resource("CIBuild", "rotated", spec))
     job = wait_for("a Job", lambda: status_of(sample, "rotated").get("jobName"), seconds=PATIENCE, every=0.02)
-    uid = wait_for("the Job", lambda: sample.get("batch/v1", "Job", job), seconds=PATIENCE)["metadata"]["uid"]
+    begun = wait_for("the Job to begin", lambda: begun_job(sample, job), seconds=PATIENCE, every=0.02)
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     failed = [{"type": kind, "status": "True", "lastTransitionTime": now} for kind in ("FailureTarget", "Failed")]
-    sample.patch_status(
-        "batch/v1",
-        "Job",
-        job,
-        {"startTime": now, "active": 0, "ready": 0, "terminating": 0, "failed": 1, "conditions": failed},
-    )
+    status = {"active": 0, "ready": 0, "terminating": 0, "failed": 1, "conditions": failed}
+    sample.patch_status("batch/v1", "Job", job, status)
     wait_for("the build to fail", lambda: status_of(sample, "rotated").get("phase") == "Failed", seconds=PATIENCE)
     sample.patch("v1", "Secret", "expired-login", {"stringData": {"password": "new"}})
 
     def built_again() -> bool:
         found = sample.get("batch/v1", "Job", job)
-        return bool(found and found["metadata"]["uid"] != uid)
+        return bool(found and found["metadata"]["uid"] != begun["metadata"]["uid"])
 
     wait_for("another Job", built_again, seconds=PATIENCE)
+
+
+def begun_job(sample: Observer, name: str) -> Object | None:
+    """The Job, once its controller has written when it began, which nobody may change from then on."""
+    found = sample.get("batch/v1", "Job", name)
+    return found if found and (found.get("status") or {}).get("startTime") else None
 
 
 def status_of(sample: Observer, name: str) -> Object:
