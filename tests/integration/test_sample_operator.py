@@ -128,7 +128,19 @@ def test_cibuild_builds_then_deploys_and_never_shows_its_credentials(sample: Obs
     assert sample.get("batch/v1", "Job", job)
 
 
-def test_cibuild_builds_again_what_failed_when_its_credentials_change(sample: Observer) -> None:
+@pytest.fixture
+def no_pods(sample: Observer) -> Iterator[None]:
+    """Nobody gets a new pod; those of Jobs would end at once here."""
+    name = "no-pods"
+    metadata = {"name": name}
+    sample.create(
+        {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": {"hard": {"pods": "0"}}}
+    )
+    yield
+    sample.delete("v1", "ResourceQuota", name)
+
+
+def test_cibuild_builds_again_what_failed_when_its_credentials_change(sample: Observer, no_pods: None) -> None:
     spec = {
         "repository": "https://git.example.com/b.git",
         "image": "registry.example.com/b:1",
