@@ -8,7 +8,7 @@ import select
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass
 
 import pytest
@@ -30,17 +30,24 @@ class Process:
     pid: int
 
 
-@pytest.fixture
-def large() -> Iterator[Process]:
-    """A process with 64 MiB of its own."""
-    script = "x = bytearray(64 << 20); x[::4096] = b'1' * len(x[::4096]); print(flush=True); input()"
+@contextmanager
+def python(script: str) -> Iterator[Process]:
+    """A process that has said that it is ready, and waits for the end of its input."""
     with subprocess.Popen(
         [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
         assert process.stdout is not None
         process.stdout.readline()
         yield Process(process.pid)
-        process.kill()
+
+
+@pytest.fixture
+def large() -> Iterator[Process]:
+    """A process with 64 MiB of its own."""
+    with python(
+        "x = bytearray(64 << 20); x[::4096] = b'1' * len(x[::4096]); print(flush=True); open(0).read()"
+    ) as process:
+        yield process
 
 
 @pytest.mark.parametrize(("left", "fitting"), [(RUN, True), (RUN - 1, False)])
@@ -93,13 +100,9 @@ async def test_the_largest_run_is_ended_and_told_why(large: Process) -> None:
     assert not small.ended.done()
 
 
-async def test_of_processes_forked_from_one_what_they_share_counts_once() -> None:
-    script = "import os; x = bytearray(b'1') * (64 << 20); os.fork() and print(flush=True); input()"
-    with subprocess.Popen(
-        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
+def test_of_processes_forked_from_one_what_they_share_counts_once() -> None:
+    script = "import os; x = bytearray(b'1') * (64 << 20); os.fork() and print(flush=True); open(0).read()"
+    with python(script) as process:
         assert 64 * MEBI < sum(sizes(process.pid).values()) < 96 * MEBI
 
 
