@@ -79,7 +79,8 @@ def standing_by(stage: Stage) -> OperatorProcess:
     election = (*ELECTION, f"--leader-election-namespace={stage.things.observer.namespace}")
     stage.start(*election)
     second = stage.start(*election, ready=False)
-    wait_for("it to stand by", lambda: list(second.records("Waiting to lead")), seconds=PATIENCE)
+    # Both write the same log, and the leader has waited before.
+    wait_for("it to stand by", lambda: len(list(second.records("Waiting to lead"))) == 2, seconds=PATIENCE)
     stage.things.create("one")
     stage.things.wait("one", "Successful")
     return second
