@@ -73,10 +73,10 @@ test-image: $(READY)  ## Build the images, and run the sample's against a real K
 	$(BIN)/pytest tests/image
 
 .PHONY: test-node
-test-node: $(READY)  ## The sample operator in pods of a real node, which is started for it; needs root and Debian
-	$(BIN)/python -m tests.node programs
+test-node: $(READY)  ## The sample operator in pods of a real node, which is started for it; CLUSTER=kind; needs root and Debian
+	$(if $(filter kind,$(CLUSTER)),,$(BIN)/python -m tests.node programs)
 	$(BIN)/python -m tests.node image
-	$(BIN)/pytest tests/node
+	$(BIN)/pytest tests/node $(if $(CLUSTER),--cluster $(CLUSTER))
 
 GUEST = $(BIN)/python -m tests.node guest $(BIN)/pytest --timeout 1200
 KILLED := tests/node/test_node.py tests/node/test_memory.py

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from runner.errors import DevError
 from tests.node import guest, network, operators
-from tests.node.cluster import Cluster
+from tests.node.local import LocalCluster
 from tests.node.programs import find_programs
 
 DIRECTORY = Path("build/node")
@@ -39,11 +39,11 @@ def _act(action: str, directory: Path) -> None:
     elif action == "image":
         operators.build_image()
     elif action == "up":
-        cluster = Cluster(directory, lambda step, seconds: print(f"{step}: {seconds:.1f} s"))
+        cluster = LocalCluster(directory, lambda step, seconds: print(f"{step}: {seconds:.1f} s"))
         cluster.start()
-        print(f"export KUBECONFIG={cluster.plane.kubeconfig}")
+        print(f"export KUBECONFIG={cluster.kubeconfig}")
     else:
-        Cluster(network.running() or directory).stop()
+        LocalCluster(network.running() or directory).stop()
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ class Builder:
 def make(cluster: Cluster, project: Path, *arguments: str) -> None:
     """`make` in a project, by an administrator of the cluster. Raises DevError."""
     path = os.pathsep.join([str(kubectl().parent), str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = os.environ | {"KUBECONFIG": str(cluster.plane.kubeconfig), "PATH": path}
+    environment = os.environ | {"KUBECONFIG": str(cluster.kubeconfig), "PATH": path}
     _run(["make", *arguments], project, environment)
 
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.node import network, operators
+from tests.node import operators
 from tests.node.cluster import Cluster
-from tests.node.sandbox import NAME
+from tests.node.kind import KindCluster
+from tests.node.local import LocalCluster
+
+CLUSTERS = {"local": LocalCluster, "kind": KindCluster}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--cluster", choices=CLUSTERS, default="local", help="whose pods: this machine's (local), or those of kind"
+    )
     parser.addoption(
         "--single-process-oom-kill",
         action="store_true",
@@ -24,11 +29,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(scope="session")
 def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Up for all tests of the session; that it goes down without a trace is checked at the end."""
-    before = traces()
     single = request.config.getoption("--single-process-oom-kill")
-    with Cluster(tmp_path_factory.mktemp("cluster"), single_process_oom_kill=single) as started:
-        yield started
-    assert traces() == before
+    kind = CLUSTERS[request.config.getoption("--cluster")]
+    made = kind(tmp_path_factory.mktemp("cluster"), single_process_oom_kill=single)
+    before = made.traces()
+    with made:
+        yield made
+    assert made.traces() == before
 
 
 @pytest.fixture(scope="session")
@@ -45,23 +52,3 @@ def namespace(cluster: Cluster) -> Iterator[str]:
     cluster.kubectl("label", "namespace", name, "pod-security.kubernetes.io/enforce=restricted")
     yield name
     cluster.kubectl("delete", "namespace", name, "--wait=false")
-
-
-def traces() -> dict[str, list[str]]:
-    """What a node makes on a machine outside its own directory."""
-    return {
-        "mounts": Path("/proc/self/mounts").read_text().splitlines(),
-        "interfaces": sorted(path.name for path in network.INTERFACES.iterdir()),
-        "cgroups": sorted(map(str, Path("/sys/fs/cgroup").rglob(NAME))),
-        "processes": sorted(_processes("kubelet", "kube-proxy", "containerd", "containerd-shim", "pause")),
-    }
-
-
-def _processes(*names: str) -> Iterator[str]:
-    for comm in Path("/proc").glob("[0-9]*/comm"):
-        try:
-            name = comm.read_text().strip()
-        except OSError:  # ended meanwhile
-            continue
-        if name in names:
-            yield f"{comm.parent.name} {name}"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.dev.releases import architecture
+from tests.node import packages
 
 
 def archive(root: Path, config: Mapping[str, Any], name: str, file: Path) -> None:
@@ -67,8 +68,9 @@ class StandIn:
     files: Mapping[str, str] = field(default_factory=dict)
 
 
-def stand_in(program: Path, image: StandIn, file: Path) -> None:
-    """Write it; `program` is a static busybox."""
+def stand_in(image: StandIn, file: Path) -> None:
+    """Write it, of Debian's static busybox. Raises BinariesError."""
+    program = packages.tree(("busybox-static",)) / "usr/bin/busybox"
     root = file.with_name(f"{file.name}.root")
     (root / "bin").mkdir(parents=True)
     shutil.copy(program, root / "bin/busybox")

@@ -117,7 +117,7 @@ def leader(cluster: Cluster) -> str:
 
 def created_deployments(cluster: Cluster, namespace: str) -> list[str]:
     """The Deployments of the namespace as often as they were created, by the API server's own account."""
-    events = map(json.loads, cluster.plane.audit_log.read_text().splitlines())
+    events = map(json.loads, cluster.audit_log.read_text().splitlines())
     wanted = ("create", "deployments", namespace)
     return [
         event["objectRef"]["name"]

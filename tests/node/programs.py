@@ -15,8 +15,7 @@ from tests.node import packages
 MODULES = Path(__file__).with_name("gomodule")
 NODE = Build("node", ".", ("kubelet", "kube-proxy"), 6)
 PAUSE = Build("pause", ".", (), 1)
-# busybox is for the image of the tests' own pods.
-PACKAGES = ("containerd", "runc", "containernetworking-plugins", "iptables", "busybox-static")
+PACKAGES = ("containerd", "runc", "containernetworking-plugins", "iptables")
 
 
 @dataclass(frozen=True)

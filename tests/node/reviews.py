@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -10,7 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from runner.dev.api import Api
+from kubernetes import config
+from kubernetes.client import ApiClient
+from kubernetes.client.exceptions import ApiException
+
 from tests.node.cluster import Cluster
 
 CLIENTS = 2
@@ -23,26 +25,27 @@ class Reviews:
     seconds: list[float] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
 
-    def ask(self, api: Api, path: str, body: str) -> None:
+    def ask(self, client: ApiClient, path: str, body: Mapping[str, Any]) -> None:
         """Once, as a dry run: nothing is stored."""
         start = time.monotonic()
-        status, answer = api.send("POST", f"{path}?dryRun=All", body)
-        if status == 201:
-            self.seconds.append(time.monotonic() - start)
+        try:
+            client.call_api(path, "POST", query_params=[("dryRun", "All")], body=body)
+        except ApiException as error:
+            self.failed.append(str(error.body))
         else:
-            self.failed.append(answer)
+            self.seconds.append(time.monotonic() - start)
 
 
 @contextmanager
 def under_way(cluster: Cluster, path: str, body: Mapping[str, Any]) -> Iterator[Reviews]:
     """Have objects created at `path` of the API server, each of which it has reviewed, until the context ends."""
     reviews, over = Reviews(), threading.Event()
-    text = json.dumps({**body, "metadata": {**body["metadata"], "name": None, "generateName": "reviewed-"}})
+    nameless = {**body, "metadata": {**body["metadata"], "name": None, "generateName": "reviewed-"}}
 
     def ask() -> None:
-        api = cluster.plane.api()
-        while not over.is_set():
-            reviews.ask(api, path, text)
+        with config.new_client_from_config(str(cluster.kubeconfig)) as client:
+            while not over.is_set():
+                reviews.ask(client, path, nameless)
 
     clients = [threading.Thread(target=ask) for _ in range(CLIENTS)]
     for client in clients:

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import yaml
 
-from runner.dev.layout import NODE
 from runner.errors import DevError
 from tests.fixtures.manifests import CONFIG, NAMESPACE
 from tests.node import operators
@@ -68,14 +67,16 @@ def test_an_evicted_leader_is_followed_by_the_standby_and_nothing_is_lost_or_don
 def test_what_happens_while_the_node_is_drained_is_made_up_for(cluster: Cluster, namespace: str) -> None:
     names = apply_many(cluster, namespace)
     reconciled(cluster, namespace, names)
-    cluster.kubectl("drain", NODE, f"--pod-selector={operators.LABEL}", "--delete-emptydir-data", seconds=90)
+    cluster.kubectl(
+        "drain", cluster.node, f"--pod-selector={operators.LABEL}", "--delete-emptydir-data", seconds=90
+    )
     try:
         assert _ready_pods(cluster) == []
         cluster.kubectl("delete", GONE, "-n", namespace)
         with pytest.raises(DevError, match=r"failed calling webhook"):
             apply_many(cluster, namespace, MANY)
     finally:
-        cluster.kubectl("uncordon", NODE)
+        cluster.kubectl("uncordon", cluster.node)
     operators.rolled_out(cluster)
 
     wait_for("the Deployment", lambda: _exists(cluster, namespace, GONE), seconds=60)

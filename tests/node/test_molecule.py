@@ -11,8 +11,7 @@ import pytest
 
 from tests.node import operators
 from tests.node.cluster import Cluster
-from tests.node.images import StandIn, stand_in
-from tests.node.programs import find_programs
+from tests.node.images import StandIn
 
 pytestmark = pytest.mark.cluster
 # For what the samples run: a shell that listens, ends well, or waits, as the real ones do. No registry is asked.
@@ -30,11 +29,8 @@ IMAGES = (
 @pytest.fixture
 def images(cluster: Cluster, tmp_path: Path) -> None:
     """The node has them; and no pod of the operator competes with the scenario's own."""
-    program = find_programs().packages / "usr/bin/busybox"
     for image in IMAGES:
-        archive = tmp_path / "image.tar"
-        stand_in(program, image, archive)
-        cluster.load(archive)
+        cluster.load_stand_in(image, tmp_path / "image.tar")
     operators.uninstall(cluster)
 
 
@@ -42,7 +38,7 @@ def images(cluster: Cluster, tmp_path: Path) -> None:
 def test_the_scenario_cluster_passes(cluster: Cluster, images: None, tmp_path: Path) -> None:
     tools = Path(sys.executable).parent
     environment = os.environ | {
-        "KUBECONFIG": str(cluster.plane.kubeconfig),
+        "KUBECONFIG": str(cluster.kubeconfig),
         "MOLECULE_EPHEMERAL_DIRECTORY": str(tmp_path / "molecule"),
         "PATH": os.pathsep.join([str(tools), os.environ["PATH"]]),
     }

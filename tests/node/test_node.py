@@ -24,7 +24,7 @@ RESTRICTED = {
 
 def pod(name: str, script: str, **container: Any) -> dict[str, Any]:
     """One that runs `script` as the restricted Pod Security Standard wants it."""
-    main = {"name": "main", "image": BUSYBOX, "command": ["sh", "-c", script], "securityContext": RESTRICTED}
+    main = {"name": "main", "image": BUSYBOX.name, "command": ["sh", "-c", script], "securityContext": RESTRICTED}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
