@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kubernetes import config
-from kubernetes.client import ApiClient
+from kubernetes.client import CustomObjectsApi
 from kubernetes.client.exceptions import ApiException
 
 from tests.node.cluster import Cluster
@@ -25,11 +25,12 @@ class Reviews:
     seconds: list[float] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
 
-    def ask(self, client: ApiClient, path: str, body: Mapping[str, Any]) -> None:
+    def ask(self, api: CustomObjectsApi, namespace: str, plural: str, body: Mapping[str, Any]) -> None:
         """Once, as a dry run: nothing is stored."""
         start = time.monotonic()
+        group, version = body["apiVersion"].split("/")
         try:
-            client.call_api(path, "POST", query_params=[("dryRun", "All")], body=body)
+            api.create_namespaced_custom_object(group, version, namespace, plural, body, dry_run="All")
         except ApiException as error:
             self.failed.append(str(error.body))
         else:
@@ -37,15 +38,15 @@ class Reviews:
 
 
 @contextmanager
-def under_way(cluster: Cluster, path: str, body: Mapping[str, Any]) -> Iterator[Reviews]:
-    """Have objects created at `path` of the API server, each of which it has reviewed, until the context ends."""
+def under_way(cluster: Cluster, namespace: str, plural: str, body: Mapping[str, Any]) -> Iterator[Reviews]:
+    """Have custom resources like `body` created, each of which is reviewed, until the context ends."""
     reviews, over = Reviews(), threading.Event()
     nameless = {**body, "metadata": {**body["metadata"], "name": None, "generateName": "reviewed-"}}
 
     def ask() -> None:
         with config.new_client_from_config(str(cluster.kubeconfig)) as client:
             while not over.is_set():
-                reviews.ask(client, path, nameless)
+                reviews.ask(CustomObjectsApi(client), namespace, plural, nameless)
 
     clients = [threading.Thread(target=ask) for _ in range(CLIENTS)]
     for client in clients:

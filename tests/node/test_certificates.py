@@ -45,9 +45,8 @@ def old_certificate(cluster: Cluster, operator_image: None) -> Iterator[str]:
 def test_no_review_fails_while_the_certificate_is_rotated(
     cluster: Cluster, namespace: str, old_certificate: str
 ) -> None:
-    path = f"/apis/sample.example.com/v1alpha1/namespaces/{namespace}/memcacheds"
     body = yaml.safe_load((CONFIG.parent / "crds/samples/memcached.yaml").read_text())
-    with operators.explained(cluster), reviews.under_way(cluster, path, body) as asked:
+    with operators.explained(cluster), reviews.under_way(cluster, namespace, "memcacheds", body) as asked:
         assert _shown(cluster) == old_certificate
         wait = SETTLES.total_seconds() + 90
         wait_for("the next one", lambda: _secret(cluster)["tls.crt"] != old_certificate, seconds=wait, every=1)

@@ -122,8 +122,10 @@ def test_a_rollout_amid_many_custom_resources_loses_none(cluster: Cluster, names
 
 def test_no_review_fails_while_the_operator_is_rolled_out(cluster: Cluster, namespace: str) -> None:
     before = _pods(cluster)
-    path = f"/apis/sample.example.com/v1alpha1/namespaces/{namespace}/memcacheds"
-    with operators.explained(cluster), reviews.under_way(cluster, path, sample("memcached")) as asked:
+    with (
+        operators.explained(cluster),
+        reviews.under_way(cluster, namespace, "memcacheds", sample("memcached")) as asked,
+    ):
         wait_for("reviews", lambda: len(asked.seconds) > ENOUGH, seconds=30)
         cluster.kubectl("rollout", "restart", operators.DEPLOYMENT, "-n", NAMESPACE)
         operators.rolled_out(cluster, reviews=False)
