@@ -18,7 +18,6 @@ from typing import IO
 
 from runner.errors import DevError
 from tests.node import packages
-from tests.node.programs import PACKAGES
 from tests.node.waiting import SLOWER
 
 # Of Debian's stable releases, the kernels end at once on processors with AMX; a newer one needs a newer libc.
@@ -76,7 +75,7 @@ def run(command: Sequence[str]) -> int:
     if os.geteuid() != 0:
         raise DevError("a guest needs root: its files lie over this machine's, for itself alone")
     kernel = packages.tree(KERNEL, SUITE)
-    tools = packages.tree(PACKAGES) / "usr/bin/busybox"
+    tools = packages.busybox()
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
     with tempfile.TemporaryDirectory(prefix="guest-") as temporary:
         exchange = Path(temporary)

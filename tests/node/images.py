@@ -70,7 +70,7 @@ class StandIn:
 
 def stand_in(image: StandIn, file: Path) -> None:
     """Write it, of Debian's static busybox. Raises BinariesError."""
-    program = packages.tree(("busybox-static",)) / "usr/bin/busybox"
+    program = packages.busybox()
     root = file.with_name(f"{file.name}.root")
     (root / "bin").mkdir(parents=True)
     shutil.copy(program, root / "bin/busybox")

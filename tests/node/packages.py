@@ -42,6 +42,11 @@ def tree(packages: Sequence[str], suite: str = "") -> Path:
     return made
 
 
+def busybox() -> Path:
+    """A static busybox. Raises BinariesError."""
+    return tree(("busybox-static",)) / "usr/bin/busybox"
+
+
 def _download(packages: Sequence[str], suite: str, temporary: Path) -> list[Path]:
     archives, lists = temporary / "archives", temporary / "lists"
     for directory in (archives, lists):
