@@ -14,7 +14,7 @@ from typing import Self
 
 from runner.errors import DevError
 from tests.fixtures.manifests import kubectl
-from tests.node import images
+from tests.node import cgroups, images
 from tests.node.images import StandIn
 from tests.node.waiting import allowed, told
 
@@ -23,23 +23,31 @@ BUSYBOX = StandIn("localhost/busybox:1")
 Report = Callable[[str, float], None]
 
 
+def unreported(_step: str, _seconds: float) -> None:
+    """For whoever does not want to know."""
+
+
 class Cluster(ABC):
     """A control plane with an audit log, and one node for pods; as a context manager it is started and stopped.
 
-    This machine, and so the API server, reaches pods and Services. `report` is told each step of the start and its
-    seconds. `kills_one_process` says whether a container survives the process that the kernel ends for want of
-    memory.
+    This machine, and so the API server, reaches pods and Services. What it keeps is in `directory`; `report` is
+    told each step of the start and its seconds. With `single_process_oom_kill`, a container of cgroups of version
+    2 survives the process that the kernel ends for want of memory, as with version 1.
     """
 
-    kubeconfig: Path
-    """The administrator's."""
-    audit_log: Path
-    """One JSON event a line, of every request."""
     node: str
     """The name of the node that pods are on."""
-    kills_one_process: bool
 
-    def __init__(self, report: Report) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        report: Report = unreported,
+        *,
+        single_process_oom_kill: bool = False,
+    ) -> None:
+        self.directory = directory
+        self.unified = any(each.unified for each in cgroups.own())
+        self.kills_one_process = single_process_oom_kill or not self.unified
         self._report = report
 
     def __enter__(self) -> Self:
@@ -59,6 +67,16 @@ class Cluster(ABC):
         except BaseException:
             self.stop()
             raise
+
+    @property
+    @abstractmethod
+    def kubeconfig(self) -> Path:
+        """The administrator's."""
+
+    @property
+    @abstractmethod
+    def audit_log(self) -> Path:
+        """One JSON event a line, of every request."""
 
     @abstractmethod
     def check(self) -> None:

@@ -16,8 +16,7 @@ import yaml
 
 from runner.dev.components import AuditLevel, audit_policy
 from runner.errors import DevError
-from tests.node import cgroups
-from tests.node.cluster import BUSYBOX, Cluster, Report
+from tests.node.cluster import BUSYBOX, Cluster
 
 NAME = "ansible-operator-tests"
 POD_NETWORK = "10.244.0.0/16"
@@ -68,25 +67,17 @@ def _api_server() -> dict[str, Any]:
 
 
 class KindCluster(Cluster):
-    """In `directory`: kubeconfig, configuration and audit log. kind and docker are those on PATH.
-
-    With `single_process_oom_kill`, as `Cluster.kills_one_process`, where cgroups are of version 2.
-    """
+    """kind and docker are those on PATH."""
 
     node = f"{NAME}-worker"
 
-    def __init__(
-        self,
-        directory: Path,
-        report: Report = lambda _step, _seconds: None,
-        *,
-        single_process_oom_kill: bool = False,
-    ) -> None:
-        super().__init__(report)
-        self._directory = directory
-        self.kubeconfig, self.audit_log = directory / "kubeconfig", directory / "logs" / "audit.log"
-        self._unified = any(each.unified for each in cgroups.own())
-        self.kills_one_process = single_process_oom_kill or not self._unified
+    @property
+    def kubeconfig(self) -> Path:
+        return self.directory / "kubeconfig"
+
+    @property
+    def audit_log(self) -> Path:
+        return self.directory / "logs" / "audit.log"
 
     def check(self) -> None:
         missing = [name for name in ("kind", "docker", "ip") if shutil.which(name) is None]
@@ -99,16 +90,16 @@ class KindCluster(Cluster):
 
     def make(self) -> None:
         for name in ("policies", "logs"):
-            (self._directory / name).mkdir(parents=True, exist_ok=True)
-        (self._directory / "policies" / "audit.yaml").write_text(yaml.safe_dump(audit_policy(AuditLevel.METADATA)))
-        told = self._directory / "kind.yaml"
-        told.write_text(yaml.safe_dump(configuration(self._directory, self._kubelet())))
+            (self.directory / name).mkdir(parents=True, exist_ok=True)
+        (self.directory / "policies" / "audit.yaml").write_text(yaml.safe_dump(audit_policy(AuditLevel.METADATA)))
+        told = self.directory / "kind.yaml"
+        told.write_text(yaml.safe_dump(configuration(self.directory, self._kubelet())))
         with self.timed("kind"):
             _run("kind", "create", "cluster", f"--config={told}", f"--kubeconfig={self.kubeconfig}", "--wait=180s")
         with self.timed("routes"):
             self._connect()
         with self.timed("images"):
-            self.load_stand_in(BUSYBOX, self._directory / "image.tar")
+            self.load_stand_in(BUSYBOX, self.directory / "image.tar")
 
     def stop(self) -> None:
         for route in _routes():
@@ -128,7 +119,7 @@ class KindCluster(Cluster):
         return {"clusters": _run("kind", "get", "clusters").splitlines(), "routes": _routes()}
 
     def _kubelet(self) -> Mapping[str, bool]:
-        if self._unified:
+        if self.unified:
             return {"singleProcessOOMKill": self.kills_one_process}
         return {"failCgroupV1": False}
 

@@ -19,7 +19,7 @@ from runner.dev.layout import NODE
 from runner.dev.processes import Process, alive, tail
 from runner.errors import DevError
 from tests.node import files, images, network
-from tests.node.cluster import BUSYBOX, Cluster, Report
+from tests.node.cluster import BUSYBOX, Cluster, Report, unreported
 from tests.node.programs import Programs, find_programs
 from tests.node.sandbox import NAME, Sandbox
 from tests.node.waiting import allowed
@@ -29,30 +29,28 @@ DAEMONS = ("kubelet", "kube-proxy", "containerd", "containerd-shim", "pause")
 
 
 class LocalCluster(Cluster):
-    """In `directory`.
-
-    With `single_process_oom_kill`, as `Cluster.kills_one_process`, where cgroups are of version 2.
-    """
+    """Its parts: a control plane, a sandbox, and the daemons in it."""
 
     node = NODE
 
     def __init__(
-        self,
-        directory: Path,
-        report: Report = lambda _step, _seconds: None,
-        *,
-        single_process_oom_kill: bool = False,
+        self, directory: Path, report: Report = unreported, *, single_process_oom_kill: bool = False
     ) -> None:
-        super().__init__(report)
-        self._directory = directory
+        super().__init__(directory, report, single_process_oom_kill=single_process_oom_kill)
         self._node_directory = directory / "node"
         self._plane = ControlPlane(
             directory / "plane", Options(audit=AuditLevel.METADATA, address=network.HOST_ADDRESS)
         )
-        self.kubeconfig, self.audit_log = self._plane.kubeconfig, self._plane.audit_log
         self._sandbox = Sandbox(self._node_directory)
-        self.kills_one_process = single_process_oom_kill or not self._sandbox.unified
         self._daemons: dict[str, Process] = {}
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self._plane.kubeconfig
+
+    @property
+    def audit_log(self) -> Path:
+        return self._plane.audit_log
 
     def check(self) -> None:
         other = network.running()
@@ -76,7 +74,7 @@ class LocalCluster(Cluster):
 
     def stop(self) -> None:
         with ExitStack() as steps:  # backwards, and each even where another fails
-            steps.callback(_remove_if_empty, self._directory)
+            steps.callback(_remove_if_empty, self.directory)
             steps.callback(shutil.rmtree, self._node_directory, ignore_errors=True)
             steps.callback(self._plane.stop)
             steps.callback(network.disconnect)
@@ -104,7 +102,7 @@ class LocalCluster(Cluster):
 
     def _enter(self, programs: Programs) -> None:
         self._sandbox.start(programs)
-        network.connect(self._sandbox.pid, self._directory)
+        network.connect(self._sandbox.pid, self.directory)
         (self._node_directory / "containerd.toml").write_text(files.CONTAINERD)
         self._daemon("containerd")
 

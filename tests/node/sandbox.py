@@ -85,11 +85,6 @@ class Sandbox:
         self._leaves = [hierarchy.leaf(NAME) for hierarchy in self._hierarchies]
 
     @property
-    def unified(self) -> bool:
-        """Whether its cgroups are of version 2."""
-        return any(each.unified for each in self._hierarchies)
-
-    @property
     def pid(self) -> int:
         """Of its first process, as this machine counts. Raises DevError where there is none."""
         holder = processes.recorded(self._directory / "init.stat")

@@ -7,20 +7,17 @@ alone, and endpoints see the node's address. `python services.py KUBECONFIG`, wi
 from __future__ import annotations
 
 import asyncio
-import base64
-import json
-import ssl
 import subprocess
 import sys
-import tempfile
-import urllib.request
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import cycle
-from pathlib import Path
 from typing import Any
 
-import yaml
+from kubernetes import config
+from kubernetes.client import ApiClient, CoreV1Api, DiscoveryV1Api
+from kubernetes.client.exceptions import ApiException
+from urllib3.exceptions import HTTPError
 
 EVERY = 0.5
 Address = tuple[str, int]
@@ -53,27 +50,6 @@ def _ready(endpoints: Mapping[str, Any]) -> list[str]:
         if each.get("conditions", {}).get("ready", True)
         for address in each["addresses"]
     ]
-
-
-class Api:
-    """Reads by a kubeconfig with a client certificate."""
-
-    def __init__(self, kubeconfig: Path) -> None:
-        config = yaml.safe_load(kubeconfig.read_text())
-        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
-        self._server = cluster["server"]
-        authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
-        self._tls = ssl.create_default_context(cadata=authority)
-        with tempfile.NamedTemporaryFile() as file:  # ssl reads a certificate of its own from a file only
-            for name in ("client-certificate-data", "client-key-data"):
-                file.write(base64.b64decode(user[name]))
-            file.flush()
-            self._tls.load_cert_chain(file.name)
-
-    def items(self, path: str) -> list[dict[str, Any]]:
-        with urllib.request.urlopen(self._server + path, timeout=10, context=self._tls) as answer:
-            found: list[dict[str, Any]] = json.load(answer)["items"]
-        return found
 
 
 class Forwarder:
@@ -114,15 +90,21 @@ async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> N
         target.close()
 
 
-async def main(kubeconfig: Path) -> None:
-    api, forwarder = Api(kubeconfig), Forwarder()
-    while True:
-        with suppress(OSError):  # the API server has not started, or ends
-            services = await asyncio.to_thread(api.items, "/api/v1/services")
-            slices = await asyncio.to_thread(api.items, "/apis/discovery.k8s.io/v1/endpointslices")
-            await forwarder.follow(table(services, slices))
-        await asyncio.sleep(EVERY)
+def wanted(api: ApiClient) -> dict[Address, list[Address]]:
+    """The table of what the API server has now. Raises HTTPError while it does not answer, or ApiException."""
+    services = CoreV1Api(api).list_service_for_all_namespaces(_request_timeout=10)
+    slices = DiscoveryV1Api(api).list_endpoint_slice_for_all_namespaces(_request_timeout=10)
+    return table(*(api.sanitize_for_serialization(each)["items"] for each in (services, slices)))
+
+
+async def main(kubeconfig: str) -> None:
+    forwarder = Forwarder()
+    with config.new_client_from_config(kubeconfig) as api:
+        while True:
+            with suppress(HTTPError, ApiException):  # the API server has not started, or ends
+                await forwarder.follow(await asyncio.to_thread(wanted, api))
+            await asyncio.sleep(EVERY)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1])))
+    asyncio.run(main(sys.argv[1]))
