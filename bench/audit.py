@@ -23,6 +23,7 @@ class Request:
     resource: str
     namespace: str
     name: str
+    user: str
     agent: str
     uri: str
     time: datetime
@@ -66,6 +67,7 @@ def _request(event: dict[str, Any]) -> Request:
         resource="/".join(filter(None, parts)),
         namespace=about.get("namespace", ""),
         name=about.get("name", ""),
+        user=event["user"]["username"],
         agent=event.get("userAgent", ""),
         uri=event["requestURI"],
         time=datetime.fromisoformat(event["stageTimestamp"]),

@@ -35,11 +35,12 @@ KEEP = """
 class Cost:
     """Of one operator and one story: what it asked the API server for itself, and bytes.
 
-    How often it asks for the one that goes is left out: once more if the garbage collector deletes its dependent
-    before the story is over.
+    `looks` is how often it asks for the one that goes, which `reads` leaves out: once more if the garbage
+    collector deletes its dependent before the story is over.
     """
 
     reads: Counter[str]
+    looks: int
     writes: Counter[str]
     events: int
     memory: int
@@ -69,6 +70,7 @@ def story(plane: ControlPlane, work: Path, name: str, command: tuple[str, ...] =
     own = [one for one in asked if one.agent.startswith(OPERATOR)]
     return Cost(
         reads=Counter(f"{one.verb} {one.resource}" for one in own if not one.is_write and one.name != GOES),
+        looks=sum(not one.is_write and one.name == GOES for one in own),
         writes=Counter(f"{one.verb} {one.resource}" for one in own if one.is_write and one.resource != "events"),
         events=sum(one.is_write and one.resource == "events" for one in own),
         memory=memory,

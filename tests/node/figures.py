@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
+from bench.audit import AuditLog
 from bench.observer import Observer, condition
 from tests.fixtures.containers import OUT
 from tests.fixtures.manifests import NAMESPACE
@@ -57,8 +56,7 @@ def _image_bytes() -> int:
 
 
 def _start(cluster: Cluster) -> float:
-    cluster.kubectl("scale", operators.DEPLOYMENT, "-n", NAMESPACE, "--replicas=0")
-    wait_for("no pod", lambda: not _pods(cluster), seconds=60)
+    operators.stop(cluster)
     begin = time.monotonic()
     cluster.kubectl("scale", operators.DEPLOYMENT, "-n", NAMESPACE, "--replicas=1")
     wait = ("wait", "--for=condition=Available", operators.DEPLOYMENT, "-n", NAMESPACE, "--timeout=60s")
@@ -74,7 +72,7 @@ def _one(seen: Observer, number: int) -> float:
 
 def _many(cluster: Cluster, seen: Observer) -> Iterator[Figure]:
     names = [f"many-{number}" for number in range(AT_ONCE)]
-    pod, asked, used = _pods(cluster)[0], _requests(cluster), list[int]()
+    pod, audit, used = _pods(cluster)[0], AuditLog(cluster.audit_log), list[int]()
     begin = time.monotonic()
     for name in names:
         _create(seen, name)
@@ -82,7 +80,7 @@ def _many(cluster: Cluster, seen: Observer) -> Iterator[Figure]:
         used += _memory(cluster, pod)
     yield f"{AT_ONCE} at once, all Successful", f"within {time.monotonic() - begin:.0f} s, seen every 5 s"
     yield f"memory at most, of {_limit(cluster)}", _mebibytes(used, max)
-    asked = _requests(cluster) - asked
+    asked = Counter(one.verb for one in audit.requests(lambda one: one.user.startswith(ACCOUNT)))
     told = ", ".join(f"{count / AT_ONCE:.1f} {verb}" for verb, count in asked.most_common() if count >= AT_ONCE)
     yield "requests of the operator and its runs, for each", f"{asked.total() / AT_ONCE:.1f}: {told}"
     yield "restarts", str(_restarts(cluster))
@@ -114,29 +112,18 @@ def _memory(cluster: Cluster, pod: str) -> list[int]:
     return [int(used) - int(cache) for used, cache in map(str.split, lines)]
 
 
-def _requests(cluster: Cluster) -> Counter[str]:
-    """How often the operator's account has asked for anything, by verb."""
-    events = map(json.loads, cluster.audit_log.read_text().splitlines())
-    return Counter(event["verb"] for event in events if event["user"]["username"].startswith(ACCOUNT))
-
-
 def _pods(cluster: Cluster) -> list[str]:
-    return [body["metadata"]["name"] for body in _pod_objects(cluster)]
-
-
-def _pod_objects(cluster: Cluster) -> list[dict[str, Any]]:
-    found = cluster.kubectl("get", "pods", f"--selector={operators.LABEL}", "-n", NAMESPACE, "-o=json")
-    return list(json.loads(found)["items"])
+    return [body["metadata"]["name"] for body in operators.pods(cluster)]
 
 
 def _restarts(cluster: Cluster) -> int:
     return sum(
-        each["restartCount"] for pod in _pod_objects(cluster) for each in pod["status"]["containerStatuses"]
+        each["restartCount"] for pod in operators.pods(cluster) for each in pod["status"]["containerStatuses"]
     )
 
 
 def _limit(cluster: Cluster) -> str:
-    return str(_pod_objects(cluster)[0]["spec"]["containers"][0]["resources"]["limits"]["memory"])
+    return str(operators.pods(cluster)[0]["spec"]["containers"][0]["resources"]["limits"]["memory"])
 
 
 def _seconds(measured: Sequence[float]) -> str:

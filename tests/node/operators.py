@@ -109,6 +109,18 @@ def scale(cluster: Cluster, replicas: int) -> None:
     rolled_out(cluster)
 
 
+def stop(cluster: Cluster) -> None:
+    """Have no pod, and wait until there is none."""
+    cluster.kubectl("scale", DEPLOYMENT, f"--namespace={NAMESPACE}", "--replicas=0")
+    wait_for("no pod", lambda: not pods(cluster), seconds=60)
+
+
+def pods(cluster: Cluster) -> list[dict[str, Any]]:
+    """Those of the Deployment."""
+    found = cluster.kubectl("get", "pods", f"--selector={LABEL}", f"--namespace={NAMESPACE}", "-o=json")
+    return list(json.loads(found)["items"])
+
+
 def leader(cluster: Cluster) -> str:
     """The pod that the Lease names; nothing while nobody leads."""
     holder = cluster.kubectl("get", LEASE, f"--namespace={NAMESPACE}", "-o=jsonpath={.spec.holderIdentity}")

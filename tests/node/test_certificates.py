@@ -31,8 +31,7 @@ ENOUGH = 20
 def old_certificate(cluster: Cluster, operator_image: None) -> Iterator[str]:
     """Two replicas show one that has less than LEFT to live; what the Secret holds of it."""
     operators.install(cluster)
-    cluster.kubectl("scale", operators.DEPLOYMENT, "-n", NAMESPACE, "--replicas=0")
-    wait_for("no pod", lambda: not _pods(cluster), seconds=60)
+    operators.stop(cluster)
     pair = issued((f"*.{NAMESPACE}.svc", *LOCAL), LEFT - timedelta(days=1))
     data = to_secret(Kept(current=pair, authorities=(pair.authority,)))
     cluster.kubectl("patch", SECRET, "-n", NAMESPACE, "--type=merge", f"--patch={json.dumps({'data': data})}")
@@ -81,7 +80,3 @@ def _shown(cluster: Cluster) -> str:
 
 def _secret(cluster: Cluster) -> dict[str, Any]:
     return dict(json.loads(cluster.kubectl("get", SECRET, "-n", NAMESPACE, "-o=json"))["data"])
-
-
-def _pods(cluster: Cluster) -> str:
-    return cluster.kubectl("get", "pods", f"--selector={operators.LABEL}", "-n", NAMESPACE, "-o=name")

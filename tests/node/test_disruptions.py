@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 import yaml
@@ -94,26 +93,21 @@ def test_a_node_that_dies_amid_runs_and_comes_back_converges(cluster: Cluster, n
     reconciled(cluster, namespace, names)
 
 
-def _pods(cluster: Cluster) -> list[dict[str, Any]]:
-    found = cluster.kubectl("get", "pods", f"--selector={operators.LABEL}", "-n", NAMESPACE, "-o=json")
-    return list(json.loads(found)["items"])
-
-
 def _ready_pods(cluster: Cluster) -> list[str]:
     ready = {"type": "Ready", "status": "True"}.items()
     return [
         pod["metadata"]["name"]
-        for pod in _pods(cluster)
+        for pod in operators.pods(cluster)
         if any(ready <= condition.items() for condition in pod["status"].get("conditions", ()))
     ]
 
 
 def _containers(cluster: Cluster) -> set[str]:
-    return {each["containerID"] for pod in _pods(cluster) for each in pod["status"]["containerStatuses"]}
+    return {each["containerID"] for pod in operators.pods(cluster) for each in pod["status"]["containerStatuses"]}
 
 
 def _ready_containers(cluster: Cluster) -> set[str]:
-    statuses = [each for pod in _pods(cluster) for each in pod["status"].get("containerStatuses", ())]
+    statuses = [each for pod in operators.pods(cluster) for each in pod["status"].get("containerStatuses", ())]
     return {each["containerID"] for each in statuses if each["ready"]}
 
 

@@ -141,8 +141,7 @@ def stored_as_v1(cluster: Cluster, namespace: str) -> Iterator[None]:
     """No pod runs, and a Memcached has to be converted from how it is stored to how the operator watches it."""
     _store(cluster, "v1")
     reconciled(cluster, namespace, sample("memcached"))
-    cluster.kubectl("scale", operators.DEPLOYMENT, "-n", NAMESPACE, "--replicas=0")
-    wait_for("no pod", lambda: not _pods(cluster), seconds=60)
+    operators.stop(cluster)
     _store(cluster, "v1alpha1")  # the API server now lists it anew when it is asked
     yield
     operators.scale(cluster, 1)

@@ -42,7 +42,8 @@ def test_without_the_fields_each_kind_is_listed_and_watched_once(
     cost = unused.story(control_plane, tmp_path, "unused")
     runs = unused.RESOURCES + 3
     listed = {f"{verb} {kind}": 1 for verb in ("list", "watch") for kind in ("onetasks", "configmaps")}
-    assert cost.reads == Counter({**listed, "get onetasks": runs - 1})  # without that of the one that goes
+    assert cost.reads == Counter({**listed, "get onetasks": runs - 1})
+    assert cost.looks in (2, 3)  # for its run, then it is gone, and so may its dependent be
     assert cost.writes == Counter({"update onetasks/status": 2 * runs})
     assert cost.events == unused.FOREIGN
 
