@@ -15,6 +15,7 @@ import structlog
 from runner import announce
 from runner.config.settings import Settings
 from runner.config.watches import Engine, Watch
+from runner.control import leftovers
 from runner.control.attempt import Listeners
 from runner.control.changes import OwnerWatch, where_to_watch
 from runner.control.narrator import Narrator
@@ -231,9 +232,11 @@ class _Parts:
         self.workers.start()
 
     async def serve(self) -> None:
-        """Say when all is watched, and then go on for ever."""
+        """Say when all is watched, clear up what went before, and then go on for ever."""
         await self._watching.has_synced()
-        announce.ready(len(self._watches), self._trouble())
+        announce.ready(len(self._watches), announce.unready(self._watching.resource_reflectors()))
+        listed, file = self._watching.resource_keys, str(self._settings.watches_file.absolute())
+        await leftovers.forget_gone(self.executor, self._objects, self._watches, listed, file)
         await asyncio.Event().wait()
 
     def enqueue(self, kinds: Collection[GroupVersionKind]) -> int:
@@ -293,7 +296,3 @@ class _Parts:
     def _resource_changed(self, change: Change) -> None:
         self._report.changed(change)
         self._related.follow_declared(self._watching, change, self._settings.namespaces)
-
-    def _trouble(self) -> str:
-        """What keeps the operator from being ready; the other kinds are served."""
-        return announce.unready(self._watching.resource_reflectors())

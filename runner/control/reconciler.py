@@ -250,7 +250,7 @@ class Reconciler:
         self._announcer.warned(key, uid, step.warnings + variables.warnings)
         with self._grant(Owner(key.gvk, key.namespace, key.name, uid)) as grant:
             run = make_run(attempt, uid, step, variables.values, grant.kubeconfig, self._defaults(key.gvk))
-            about = {"because": told_all(attempt.request.reasons), "names": self._objects.names(key.gvk)}
+            about = {"because": told_all(attempt.request.reasons), **self._objects.about(key.gvk)}
             attempt.run = replace(checking(run) if step.check else run, why=why | about, calls=grant.calls)
             if step.check:
                 grant.only_dry_runs()

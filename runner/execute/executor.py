@@ -70,11 +70,11 @@ class Executor:
         console: Console | None = None,
         sibling: Executor | None = None,
     ) -> None:
-        self._root = runner_dir.absolute()
+        self.root = runner_dir.absolute()
         self._environment = dict(environment or {})
         self._console = console
         self._preparation = Preparation(self._environment, console)
-        self.engine: ForkEngine = sibling.engine if sibling else ForkEngine(self._root)
+        self.engine: ForkEngine = sibling.engine if sibling else ForkEngine(self.root)
         self._nice = _BESIDE if sibling else 0
         self._children: WeakSet[Child] = WeakSet()
         self._until = math.inf
@@ -87,7 +87,7 @@ class Executor:
 
     def output(self, run: Run) -> Path:
         """The file that holds, or held, all that the run has written."""
-        return RunDirectory.of(self._root, run.key).artifacts / run.ident / "stdout"
+        return RunDirectory.of(self.root, run.key).artifacts / run.ident / "stdout"
 
     async def warm_up(self) -> None:
         """Start what runs are forked from, so that the first run finds it. Raises RunError if that fails."""
@@ -113,7 +113,7 @@ class Executor:
 
     async def run(self, run: Run, sink: Sink = lambda _run, _event: None) -> Outcome:
         """What came of the run, whatever that was. Raises RunError when it could not be prepared or started."""
-        directory = RunDirectory.of(self._root, run.key)
+        directory = RunDirectory.of(self.root, run.key)
         lock = await self._lock(directory)
         try:
             stop = asyncio.Event()
@@ -137,7 +137,7 @@ class Executor:
 
     async def forget(self, key: ObjectKey) -> None:
         """Remove what runs of this object left on disk. What cannot be removed is logged and stays."""
-        directory = RunDirectory.of(self._root, key)
+        directory = RunDirectory.of(self.root, key)
         if not directory.path.is_dir():
             return
         try:

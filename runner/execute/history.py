@@ -95,25 +95,26 @@ class History:
     def runs(self, name: str = "", namespace: str = "") -> list[PastRun]:
         """Those of objects of that name and namespace, of all if it is empty; the newest first."""
         found: list[PastRun] = []
-        for directory in self._directories():
+        for directory in self.directories():
             if name in ("", directory.name) and namespace in ("", directory.parent.name):
-                found += self._of_object(directory)
+                found += self.of_object(directory)
         return sorted(found, key=lambda run: (run.started, run.ident), reverse=True)
 
     def identified(self, prefix: str) -> list[PastRun]:
         """Those whose ID begins so; of one that is whole, that."""
         found = [
             path
-            for directory in self._directories()
+            for directory in self.directories()
             for path in self._entries(directory / "artifacts")
             if path.name.startswith(prefix)
         ]
         chosen = [path for path in found if path.name == prefix] or found
         directories = dict.fromkeys(path.parent.parent for path in chosen)
-        runs = [run for directory in directories for run in self._of_object(directory)]
+        runs = [run for directory in directories for run in self.of_object(directory)]
         return [run for run in runs if run.artifacts in chosen]
 
-    def _directories(self) -> Iterator[Path]:
+    def directories(self) -> Iterator[Path]:
+        """Those in which an object's runs are, or were."""
         for root in self.roots:
             yield from self._below(root, _DEEPEST)
 
@@ -138,7 +139,8 @@ class History:
             return []
         return [path / name for name in names]
 
-    def _of_object(self, directory: Path) -> list[PastRun]:
+    def of_object(self, directory: Path) -> list[PastRun]:
+        """The runs in one of them."""
         paths = self._entries(directory / "artifacts")
         found = [run for path in paths if (run := self._read(path)) is not None]
         newest = max(found, key=lambda run: run.started, default=None)

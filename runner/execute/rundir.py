@@ -31,8 +31,6 @@ from runner.objects import ObjectKey
 _ROOT, _UNMAPPED = 0, 65534
 LOCK = ".lock"
 _log = structlog.get_logger(__name__)
-
-
 _LONGEST_NAME = 255
 _ATTEMPTS = 10
 DISCOVERY = "k8srcp-*.json"
@@ -179,9 +177,11 @@ class RunDirectory:
         for path in levels:
             if path.is_symlink():
                 raise OSError(f"{path} is a symlink; not removing what is behind it")
-        for path in (self.temporary, levels[-1]):
-            with contextlib.suppress(FileNotFoundError):
-                shutil.rmtree(path)
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(self.temporary)
+        with contextlib.suppress(FileNotFoundError):
+            _clear(self.path, but=LOCK)  # by which it is found again should this be cut short
+            shutil.rmtree(self.path)
         for parent in (self.temporary.parent, *reversed(levels[:-1])):
             try:
                 parent.rmdir()
@@ -231,12 +231,16 @@ def private_directory(path: Path) -> None:
 def empty_directory(path: Path) -> Path:
     """Make `path` a private directory with nothing in it. Raises OSError."""
     private_directory(path)
+    _clear(path)
+    return path
+
+
+def _clear(path: Path, but: str = "") -> None:
     for left in path.iterdir():
         if left.is_dir() and not left.is_symlink():
             shutil.rmtree(left)
-        else:
+        elif left.name != but:
             left.unlink()
-    return path
 
 
 def write_private(path: Path, text: str) -> None:

@@ -174,9 +174,14 @@ class ObjectsApi:
             resource = await self._discovery.resource(key.gvk, max_age=STATUS_AGE)
         return "status" in resource.subresources
 
-    def names(self, gvk: GroupVersionKind) -> list[str]:
-        """What kubectl takes for a kind of which an object was read."""
-        return self._discovery.names(gvk)
+    @property
+    def server(self) -> str:
+        """Which API server they are on: its address."""
+        return self._client.base_url
+
+    def about(self, gvk: GroupVersionKind) -> dict[str, Any]:
+        """What tells people of a kind of which an object was read: where it is, and what kubectl takes for it."""
+        return {"server": self.server, "names": self._discovery.names(gvk)}
 
     async def metadata(self, gvk: GroupVersionKind, namespace: str) -> tuple[str, list[ObjectMeta]]:
         """The kind's plural, and the metadata of all its objects in a namespace (empty: cluster-scoped)."""

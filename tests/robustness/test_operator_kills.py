@@ -108,9 +108,28 @@ def test_deleting_a_resource_leaves_nothing_of_its_runs_on_disk(
     wait_for("its files to be gone", lambda: not files(operator.runner_dir), seconds=PATIENCE)
 
 
+def test_what_was_deleted_while_no_operator_ran_leaves_nothing_on_disk_once_one_does(
+    operate: Operate, things: Things, book: Path
+) -> None:
+    operator: OperatorProcess = operate(LEDGER=str(book))
+    for name in ("first", "second"):
+        things.create(name, {"seconds": 0})
+        things.wait(name, "Successful")
+    operator.stop()
+    things.delete("first")
+    operator.start()
+    wait_for("its files to be gone", lambda: "first" not in directories(operator.runner_dir), seconds=PATIENCE)
+    assert "second" in directories(operator.runner_dir)
+
+
 def files(directory: Path) -> list[str]:
     """Every file below a directory that may be being removed: os.walk passes over what vanishes meanwhile."""
     return [name for _, _, names in os.walk(directory) for name in names]
+
+
+def directories(place: Path) -> set[str]:
+    """The names of all below it."""
+    return {name for _, names, _ in os.walk(place) for name in names}
 
 
 def _has_begun(book: Path, count: int) -> bool:

@@ -17,6 +17,7 @@ from bench.operator import OperatorProcess
 from tests.fixtures.gateway import Call, Gateway
 from tests.fixtures.operators import PATIENCE, Operate, Things
 from tests.fixtures.watcher import ALL, Watcher
+from tests.robustness.test_operator_kills import files
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
@@ -42,6 +43,7 @@ def test_killed_after_any_of_its_writes_the_operator_loses_nothing_and_does_noth
     assert len(killed) >= 8 // EVERY
     assert not after
     assert watcher.problems([operator]) == []
+    wait_for("nothing to be left on disk", lambda: not files(operator.runner_dir), seconds=PATIENCE)
 
 
 def kill_after(number: int, between: Gateway, operator: OperatorProcess) -> list[str]:

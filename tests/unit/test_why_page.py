@@ -39,6 +39,7 @@ def test_the_sample_of_run_json_is_what_a_run_leaves() -> None:
         "attempt": 2,
         "previous": "succeeded",
         "because": [told(reason)],
+        "server": SAMPLE["server"],
         "names": SAMPLE["names"],
     }
     content = Content(Path(SAMPLE["content"]), is_role=True)

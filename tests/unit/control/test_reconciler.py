@@ -934,7 +934,8 @@ async def test_a_run_knows_its_reasons_its_attempt_and_how_the_one_before_ended(
     run = scene.executor.runs[-1]
     assert unwrapped(run.extra_vars["ansible_operator_run"]) == told
     because = ["Deployment orchard/web changed by kubectl-edit: spec.replicas", "retry"]
-    assert (run.why, run.generation) == ({**told, "because": because, "names": ["apples"]}, 1)
+    where = {"server": scene.objects.server, "names": ["apples"]}
+    assert (run.why, run.generation) == ({**told, "because": because, **where}, 1)
 
 
 async def test_another_generation_counts_its_own_attempts(scene: Scene) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 
 import pytest
 
 from runner.errors import RunError
-from runner.execute.rundir import RunDirectory, write_private
+from runner.execute.rundir import LOCK, RunDirectory, write_private
 from runner.objects import GroupVersionKind, ObjectKey
 
 
@@ -98,6 +99,26 @@ def test_removing_a_run_directory_leaves_its_neighbours(tmp_path: Path) -> None:
     one.remove()
 
     assert two.path.is_dir()
+
+
+def test_the_lock_of_a_run_directory_goes_last_so_that_a_removal_that_was_cut_short_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    removed: list[str] = []
+    unlink = os.unlink
+
+    def told(path: Path | str, **more: int) -> None:
+        removed.append(Path(path).name)
+        unlink(path, **more)
+
+    monkeypatch.setattr(os, "unlink", told)
+    directory = RunDirectory.of(tmp_path, key())
+    directory.artifacts.mkdir(parents=True)
+    for path in (directory.lock, directory.kubeconfig, directory.path / "hosts", directory.artifacts / "rc"):
+        path.touch()
+    directory.remove()
+    assert removed[-1] == LOCK
+    assert sorted(removed) == [LOCK, "hosts", "kubeconfig", "rc"]
 
 
 def test_removing_a_run_directory_that_is_not_there_is_no_error(tmp_path: Path) -> None:
