@@ -30,7 +30,7 @@ class Origin:
     server: str
 
     def may_be_of(self, run: PastRun) -> bool:
-        """Unless it says otherwise: a review says neither, nor which server an older version did."""
+        """Unless it says otherwise: an older version did not say which server."""
         return run.text("watches") in ("", self.watches) and run.text("server") in ("", self.server)
 
 
@@ -55,14 +55,12 @@ async def forget_gone(
 
 def unlisted(root: Path, gvk: GroupVersionKind, listed: set[ObjectKey], origin: Origin) -> list[ObjectKey]:
     """The objects of a kind with run directories below `root` of no other origin, but for those `listed`."""
-    top = root.joinpath(*filter(None, (gvk.group, gvk.version, gvk.kind)))
-    history, found = History([top]), []
-    for directory in history.directories():
-        namespace = directory.parent.name if directory.parent != top else ""
-        key = ObjectKey(gvk, namespace, directory.name)
-        if key not in listed and all(map(origin.may_be_of, history.of_object(directory))):
-            found.append(key)
-    return found
+    history = History([root])
+    return [
+        key
+        for key, directory in history.objects(gvk)
+        if key not in listed and all(map(origin.may_be_of, history.of_object(directory)))
+    ]
 
 
 async def _is_gone(objects: ObjectsApi, key: ObjectKey) -> bool:

@@ -21,6 +21,7 @@ from typing import Any
 from runner.execute.artifacts import ABOUT
 from runner.execute.output import visible
 from runner.execute.rundir import LOCK, of_user
+from runner.objects import GroupVersionKind, ObjectKey
 
 RUNNING, INTERRUPTED = "running", "interrupted"
 _DEEPEST = 5
@@ -95,16 +96,24 @@ class History:
     def runs(self, name: str = "", namespace: str = "") -> list[PastRun]:
         """Those of objects of that name and namespace, of all if it is empty; the newest first."""
         found: list[PastRun] = []
-        for directory in self.directories():
+        for directory in self._directories():
             if name in ("", directory.name) and namespace in ("", directory.parent.name):
                 found += self.of_object(directory)
         return sorted(found, key=lambda run: (run.started, run.ident), reverse=True)
+
+    def objects(self, gvk: GroupVersionKind) -> Iterator[tuple[ObjectKey, Path]]:
+        """Those of a kind that have a run directory, and where it is."""
+        for root in self.roots:
+            top = root.joinpath(*filter(None, (gvk.group, gvk.version, gvk.kind)))
+            for directory in self._below(top, _DEEPEST):
+                namespace = directory.parent.name if directory.parent != top else ""
+                yield ObjectKey(gvk, namespace, directory.name), directory
 
     def identified(self, prefix: str) -> list[PastRun]:
         """Those whose ID begins so; of one that is whole, that."""
         found = [
             path
-            for directory in self.directories()
+            for directory in self._directories()
             for path in self._entries(directory / "artifacts")
             if path.name.startswith(prefix)
         ]
@@ -113,8 +122,7 @@ class History:
         runs = [run for directory in directories for run in self.of_object(directory)]
         return [run for run in runs if run.artifacts in chosen]
 
-    def directories(self) -> Iterator[Path]:
-        """Those in which an object's runs are, or were."""
+    def _directories(self) -> Iterator[Path]:
         for root in self.roots:
             yield from self._below(root, _DEEPEST)
 

@@ -19,8 +19,9 @@ from runner.config.settings import ClusterSettings, Settings
 from runner.config.watches import Content, Watch
 from runner.config.webhooks import CONVERT
 from runner.execute.executor import Executor
+from runner.execute.rundir import RunDirectory
 from runner.metrics import Metrics
-from runner.objects import GroupVersionKind
+from runner.objects import GroupVersionKind, ObjectKey
 from runner.serve.admission import part
 from runner.serve.admission.part import Admission
 from tests.contract.standin import Bench
@@ -94,6 +95,17 @@ async def test_on_a_laptop_the_end_is_not_put_off(
     admission = await serve(ON_LAPTOP, ends=True, webhooks="on")
     stopping.set()
     await asyncio.wait_for(admission.stop(), 30)
+
+
+async def test_what_reviews_left_that_were_killed_is_gone_once_they_are_served_again(
+    serve: Serve, tmp_path: Path
+) -> None:
+    left = RunDirectory.of(tmp_path / "runner" / part.FILES, ObjectKey(GVK, "default", "review-7"))
+    left.artifacts.mkdir(parents=True)
+    for path in (left.lock, left.kubeconfig, left.artifacts / "rc"):
+        path.touch()
+    await serve(ON_LAPTOP, webhooks="on")
+    await until(lambda: not left.path.exists())
 
 
 async def test_what_ends_though_the_process_does_not_is_not_put_off(

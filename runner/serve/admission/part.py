@@ -14,6 +14,7 @@ from runner.config.settings import Settings
 from runner.config.watches import Watch
 from runner.errors import RunError
 from runner.execute.executor import Executor
+from runner.execute.history import History
 from runner.execute.rundir import private_root
 from runner.execute.specs import Specs
 from runner.kube.client import Client
@@ -163,13 +164,19 @@ class Admission:
         await asyncio.sleep(self._lingers)
 
     async def _warm_up(self) -> None:
-        """So that the first review is as fast as the others; whatever fails now is told by a review."""
+        """So that the first review is as fast as the others, and nothing is left of those that were killed.
+
+        Whatever fails now is told by a review.
+        """
         admissions = [watch.admission for watch in self._watches if watch.admission]
         with suppress(RunError):
             if any(admission.specs for admission in admissions):
                 await self._aside.run(self._specs.start())
             if any(admission.tasks or admission.default for admission in admissions):
                 await self._executor.warm_up()
+        history = History([self._executor.root])
+        for key in [key for watch in self._watches for key, _ in history.objects(watch.gvk)]:
+            await self._executor.forget(key)
 
 
 def _directory(settings: Settings) -> Path | None:
