@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from shutil import copytree, ignore_patterns
+from shutil import copymode, copytree, ignore_patterns
 
 from runner.errors import SettingsError
 
@@ -58,15 +58,18 @@ class Changes:
         """The text of a file; nothing where there is none."""
         return _read(self._project / path) or ""
 
-    def undo(self) -> None:
-        """Bring back what was there."""
+    def undo(self) -> Iterator[str]:
+        """Bring back what was there; what could not be."""
         for path, text in self._before.items():
-            if text is None:
-                (self._project / path).unlink(missing_ok=True)
-            else:
-                _write(self._project / path, text)
+            try:
+                _bring_back(self._project / path, text)
+            except OSError as error:
+                yield f"{path} could not be brought back: {error.strerror}"
         for directory in reversed(self._made):
-            directory.rmdir()
+            try:
+                directory.rmdir()
+            except OSError as error:
+                yield f"{directory.relative_to(self._project)} could not be removed: {error.strerror}"
 
     def report(self) -> str:
         """A line a file: whether it is new, and its path."""
@@ -76,12 +79,13 @@ class Changes:
 
     def _write(self, path: Path, text: str) -> None:
         target = self._project / path
-        self._before.setdefault(path, _read(target))
+        before = _read(target)
         try:
             self._make(target.parents)
             _write(target, text)
         except OSError as error:
             raise SettingsError(f"{path} cannot be written: {error.strerror}") from error
+        self._before.setdefault(path, before)
 
     def _make(self, directories: Sequence[Path]) -> None:
         """Those that are missing, given from the innermost outwards."""
@@ -96,8 +100,9 @@ def changing(project: Path) -> Iterator[Changes]:
     changes = Changes(project)
     try:
         yield changes
-    except BaseException:
-        changes.undo()
+    except BaseException as error:
+        if problems := [*changes.undo()]:
+            raise SettingsError("\n".join([str(error) or type(error).__name__, *problems])) from error
         raise
     sys.stdout.write(changes.report())
 
@@ -161,5 +166,21 @@ def _read(path: Path) -> str | None:
         raise SettingsError(f"{path} cannot be read: {error}") from error
 
 
+def _bring_back(path: Path, text: str | None) -> None:
+    if text is None:
+        path.unlink(missing_ok=True)
+    else:
+        _write(path, text)
+
+
 def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
+    """All of it, or what was there stays: a disk may be full."""
+    path = path.resolve()
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    try:
+        unfinished.write_text(text, encoding="utf-8")
+        if path.exists():
+            copymode(path, unfinished)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import resource
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,52 @@ def test_a_failure_brings_back_what_was_there(tmp_path: Path) -> None:
         write()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["old", "source"]
     assert (tmp_path / "old").read_text() == MARKED
+
+
+@pytest.fixture
+def full_disk(tmp_path: Path) -> Iterator[None]:
+    """No file may grow beyond 20 bytes; one has."""
+    (tmp_path / "old").write_text("mine, all of it, as long as it is")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.usefixtures("full_disk")
+def test_a_file_that_cannot_be_written_keeps_what_was_in_it(tmp_path: Path) -> None:
+    with (
+        pytest.raises(SettingsError, match=r"^old cannot be written: File too large$"),
+        changing(tmp_path) as changes,
+    ):
+        changes.replace(Path("old"), "a text that is longer than the disk has room for")
+    assert files(tmp_path) == {"old": "mine, all of it, as long as it is"}
+
+
+def test_what_cannot_be_brought_back_is_told_beside_the_first_error(tmp_path: Path) -> None:
+    (tmp_path / "old").write_text(MARKED)
+
+    def write() -> None:
+        with changing(tmp_path) as changes:
+            changes.insert(Path("old"), "here", "more")
+            changes.create({Path("new/file"): "new\n"})
+            (tmp_path / "new/another").write_text("of somebody else")
+            changes.insert(Path("old"), "there", "more")
+
+    with pytest.raises(SettingsError, match=r"(?s)old has no line .*new could not be removed: .* not empty"):
+        write()
+    assert files(tmp_path) == {"old": MARKED, "new/another": "of somebody else"}
+
+
+def test_a_file_that_is_changed_keeps_its_mode_and_its_place(tmp_path: Path) -> None:
+    kept = tmp_path / "elsewhere"
+    kept.write_text("mine")
+    kept.chmod(0o600)
+    (tmp_path / "link").symlink_to(kept)
+    with changing(tmp_path) as changes:
+        changes.replace(Path("link"), "theirs")
+    assert (tmp_path / "link").is_symlink()
+    assert (kept.read_text(), kept.stat().st_mode & 0o777) == ("theirs", 0o600)
 
 
 def test_a_copy_leaves_a_repository_behind_and_keeps_what_is_executable(tmp_path: Path) -> None:
