@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from shutil import copymode, copytree, ignore_patterns
+from shutil import copytree, ignore_patterns
 
 from runner.errors import SettingsError
 
@@ -32,8 +33,8 @@ class Changes:
     def copy(self, source: Path, target: Path) -> None:
         """Copy a directory to one that is not there yet."""
         refuse([*existing(self._project, [target])])
-        self._make([self._project / target, *(self._project / target).parents])
         try:
+            self._make([self._project / target, *(self._project / target).parents])
             copytree(source, self._project / target, ignore=_LEFT_OUT, dirs_exist_ok=True)
         except OSError as error:
             raise SettingsError(f"{source} cannot be copied to {target}: {error}") from error
@@ -69,7 +70,7 @@ class Changes:
             try:
                 directory.rmdir()
             except OSError as error:
-                yield f"{directory.relative_to(self._project)} could not be removed: {error.strerror}"
+                yield f"{directory} could not be removed: {error.strerror}"
 
     def report(self) -> str:
         """A line a file: whether it is new, and its path."""
@@ -173,6 +174,14 @@ def _bring_back(path: Path, text: str | None) -> None:
         _write(path, text)
 
 
+def _dress(path: Path, example: Path) -> None:
+    """Give it the mode and, where that is allowed, the owner of the other."""
+    status = example.stat()
+    with suppress(PermissionError):
+        os.chown(path, status.st_uid, status.st_gid)
+    path.chmod(status.st_mode & 0o7777)
+
+
 def _write(path: Path, text: str) -> None:
     """All of it, or what was there stays: a disk may be full."""
     path = path.resolve()
@@ -180,7 +189,7 @@ def _write(path: Path, text: str) -> None:
     try:
         unfinished.write_text(text, encoding="utf-8")
         if path.exists():
-            copymode(path, unfinished)
+            _dress(unfinished, path)
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
