@@ -15,9 +15,9 @@ import structlog
 from runner import announce
 from runner.config.settings import Settings
 from runner.config.watches import Engine, Watch
-from runner.control import leftovers
 from runner.control.attempt import Listeners
 from runner.control.changes import OwnerWatch, where_to_watch
+from runner.control.leftovers import Leftovers
 from runner.control.narrator import Narrator
 from runner.control.plan import Defaults, defaults_of
 from runner.control.queue import WorkQueue
@@ -235,8 +235,8 @@ class _Parts:
         """Say when all is watched, clear up what went before, and then go on for ever."""
         await self._watching.has_synced()
         announce.ready(len(self._watches), announce.unready(self._watching.resource_reflectors()))
-        listed, file = self._watching.resource_keys, str(self._settings.watches_file.absolute())
-        await leftovers.forget_gone(self.executor, self._objects, self._watches, listed, file)
+        leftovers = Leftovers(self.executor, self._objects, str(self._settings.watches_file.absolute()))
+        await leftovers.forget_gone(self._watches, self._watching.resource_keys)
         await asyncio.Event().wait()
 
     def enqueue(self, kinds: Collection[GroupVersionKind]) -> int:

@@ -28,8 +28,8 @@ from runner.errors import KindAbsentError, KubeError, NotFoundError, SettingsErr
 from runner.execute.console import Console
 from runner.execute.executor import Executor
 from runner.execute.outcome import Outcome
+from runner.execute.root import private_root
 from runner.execute.run import Event, Run
-from runner.execute.rundir import private_root
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery, ObjectsApi, Resource
 from runner.kube.named import choose

@@ -11,7 +11,6 @@ import contextlib
 import json
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +21,7 @@ import structlog
 from runner.execute.outcome import Outcome, result_of
 from runner.execute.output import EventDict
 from runner.execute.run import Run
-from runner.execute.rundir import private_directory, write_private
+from runner.execute.rundir import private_directory, remove_tree, write_private
 
 LATEST = "latest"
 ABOUT = "run.json"
@@ -132,7 +131,7 @@ def rotate(directory: Path, keep: int, newest: str) -> None:
     runs = [entry for entry in os.scandir(directory) if entry.is_dir(follow_symlinks=False)]
     runs.sort(key=lambda run: (run.name != newest, -run.stat(follow_symlinks=False).st_mtime_ns))
     for run in runs[keep:]:
-        shutil.rmtree(run.path)
+        remove_tree(Path(run.path))
 
 
 class StdoutFile:

@@ -10,7 +10,7 @@ import asyncio
 import math
 import os
 import time
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -31,8 +31,9 @@ from runner.execute.inputs import of_all_runs
 from runner.execute.memory import MemoryGuard, Place
 from runner.execute.outcome import Ending, Outcome, State, conclude
 from runner.execute.prepare import Preparation, Prepared
+from runner.execute.root import private_root
 from runner.execute.run import Run, Sink
-from runner.execute.rundir import RunDirectory, left_behind, locked, private_root
+from runner.execute.rundir import RunDirectory, forget, left_behind, locked
 from runner.execute.stream import Stream
 from runner.execute.template import with_lines
 from runner.objects import GroupVersionKind, ObjectKey
@@ -135,24 +136,12 @@ class Executor:
         for child in self._children:
             child.extend(until)
 
-    async def forget(self, key: ObjectKey) -> None:
-        """Remove what runs of this object left on disk. What cannot be removed is logged and stays."""
-        directory = RunDirectory.of(self.root, key)
-        if not directory.path.is_dir():
-            return
-        try:
-            lock = await locked(directory.lock)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            _log.warning("cannot lock a run directory to remove it", object=str(key), error=str(error))
-            return
-        try:
-            await asyncio.to_thread(directory.remove)
-        except OSError as error:
-            _log.warning("cannot remove a run directory", object=str(key), error=str(error))
-        finally:
-            os.close(lock)
+    async def forget(self, key: ObjectKey, only_if: Callable[[], Awaitable[bool]] | None = None) -> None:
+        """Remove what runs of this object left on disk once none is under way, if that holds then.
+
+        What cannot be removed is logged and stays. Raises RunError for a key that no run can have.
+        """
+        await forget(RunDirectory.of(self.root, key), only_if)
 
     async def _lock(self, directory: RunDirectory) -> int:
         while True:

@@ -20,7 +20,8 @@ from typing import Any
 
 from runner.execute.artifacts import ABOUT
 from runner.execute.output import visible
-from runner.execute.rundir import LOCK, of_user
+from runner.execute.root import of_user
+from runner.execute.rundir import LOCK
 from runner.objects import GroupVersionKind, ObjectKey
 
 RUNNING, INTERRUPTED = "running", "interrupted"
@@ -105,7 +106,7 @@ class History:
         """Those of a kind that have a run directory, and where it is."""
         for root in self.roots:
             top = root.joinpath(*filter(None, (gvk.group, gvk.version, gvk.kind)))
-            for directory in self._below(top, _DEEPEST):
+            for directory in self._below(top, 2):
                 namespace = directory.parent.name if directory.parent != top else ""
                 yield ObjectKey(gvk, namespace, directory.name), directory
 

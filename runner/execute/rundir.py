@@ -1,8 +1,6 @@
 """Where the runs of one object live on disk, private and one at a time, and how that goes away again.
 
-Everything is private (0700), nothing is reached through a symlink, no name can lead out of the root, and the
-root is one where nobody but us can have put what runs read: its usual place is the same on every machine, and
-in /tmp.
+Everything is private (0700), nothing is reached through a symlink, and no name can lead out of the root.
 
 flock belongs to the open file, so the supervisor, which inherits it, keeps it locked when the operator dies.
 The file names the processes that keep it locked because they could not be ended with their run.
@@ -15,20 +13,17 @@ import contextlib
 import fcntl
 import hashlib
 import os
-import shutil
-import stat
-import tempfile
-from collections.abc import Iterator
+import secrets
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 import structlog
 
 from runner.errors import RunError
+from runner.execute.root import make_root
 from runner.objects import ObjectKey
 
-_ROOT, _UNMAPPED = 0, 65534
 LOCK = ".lock"
 _log = structlog.get_logger(__name__)
 _LONGEST_NAME = 255
@@ -40,79 +35,6 @@ _LONGEST_PAUSE = 0.5
 PATIENCE = 60.0
 """Seconds: an earlier run that is being ended needs less, unless some process of it cannot be ended."""
 _LONGEST_NOTE = 2000
-
-
-def private_root(wanted: Path) -> Path:
-    """`wanted` if it is ours alone, or can be made; else a place of this user's, else a new one.
-
-    Raises RunError where none can be had.
-    """
-    for place in (wanted.absolute(), of_user()):
-        try:
-            root = make_root(place)
-        except RunError as error:
-            _log.warning("Runs keep their files in another directory", why=str(error))
-        else:
-            return root
-    try:
-        return Path(tempfile.mkdtemp(prefix="ansible-operator-"))
-    except OSError as error:
-        raise RunError(f"there is no directory in which runs could keep their files: {error}") from error
-
-
-def of_user() -> Path:
-    """The place of this user's."""
-    return Path(tempfile.gettempdir(), f"ansible-operator-{os.geteuid()}", "runner")
-
-
-def make_root(path: Path) -> Path:
-    """Make `path`, without symlinks from now on. Raises RunError, also when others can write there."""
-    try:
-        if not path.is_dir():
-            for parent in reversed(path.parents):
-                parent.mkdir(mode=0o755, exist_ok=True)  # whatever the umask is
-            path.mkdir(mode=0o700, exist_ok=True)
-        refused = open_to_others(path)
-        root = path.resolve(strict=True)
-    except OSError as error:
-        raise RunError(f"cannot make {path}: {error}") from error
-    if refused:
-        raise RunError(f"{refused}: name another directory by --runner-dir, or remove this one")
-    return root
-
-
-def open_to_others(path: Path) -> str:
-    """Who else could put something at or below `path`, else an empty string. Raises OSError.
-
-    A mount may be writable for all, as volumes of a pod are: who could mount there could do anything.
-    """
-    for part in (*reversed(path.parents), path):
-        status = part.lstat()
-        if part == part.parent:
-            continue  # to whom / belongs, everything does
-        if status.st_uid not in _trusted(os.geteuid()):
-            return f"{part} belongs to user {status.st_uid}"
-        if stat.S_ISLNK(status.st_mode):
-            rest = path.relative_to(part)
-            return open_to_others(part.parent / part.readlink() / rest)
-        if _may_be_written(status) and not os.path.ismount(part):
-            return f"{part} can be written by other users"
-    return ""
-
-
-def _may_be_written(status: os.stat_result) -> bool:
-    """By others, who may also replace what is not theirs. A group of root's, or of our own, is not others."""
-    mode = status.st_mode
-    by_group = mode & stat.S_IWGRP and status.st_gid not in {_ROOT, os.getegid()}
-    return bool((mode & stat.S_IWOTH or by_group) and not mode & stat.S_ISVTX)
-
-
-@cache
-def _trusted(user: int) -> frozenset[int]:
-    """Root, this user, and where users are mapped, those who are not: none of those can be told from root."""
-    first, _, number = Path("/proc/self/uid_map").read_text(encoding="ascii").split()[:3]
-    mapped = (first, int(number)) != ("0", 2**32 - 1)
-    return frozenset({_ROOT, user, *([_UNMAPPED] if mapped else [])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,10 +100,10 @@ class RunDirectory:
             if path.is_symlink():
                 raise OSError(f"{path} is a symlink; not removing what is behind it")
         with contextlib.suppress(FileNotFoundError):
-            shutil.rmtree(self.temporary)
+            remove_tree(self.temporary)
         with contextlib.suppress(FileNotFoundError):
             _clear(self.path, but=LOCK)  # by which it is found again should this be cut short
-            shutil.rmtree(self.path)
+            remove_tree(self.path)
         for parent in (self.temporary.parent, *reversed(levels[:-1])):
             try:
                 parent.rmdir()
@@ -192,14 +114,18 @@ class RunDirectory:
 
     def make_temporary(self) -> None:
         """Make TMPDIR, private. Raises OSError."""
-        private_directory(self.temporary.parent)
-        private_directory(self.temporary)
+        for _ in range(_ATTEMPTS):
+            with contextlib.suppress(FileNotFoundError):  # its parent may vanish meanwhile, with another object
+                private_directory(self.temporary.parent)
+                return private_directory(self.temporary)
+        raise FileNotFoundError(f"something keeps removing {self.temporary.parent}")
 
     def clear_temporary(self) -> None:
         """Remove what a run left in TMPDIR, but for the API discovery that the next run reads again."""
         for path in self.temporary.iterdir():
             if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path, ignore_errors=True)
+                with contextlib.suppress(OSError):
+                    remove_tree(path)
             elif not path.match(DISCOVERY):
                 path.unlink(missing_ok=True)
 
@@ -238,9 +164,39 @@ def empty_directory(path: Path) -> Path:
 def _clear(path: Path, but: str = "") -> None:
     for left in path.iterdir():
         if left.is_dir() and not left.is_symlink():
-            shutil.rmtree(left)
+            remove_tree(left)
         elif left.name != but:
             left.unlink()
+
+
+def remove_tree(top: Path) -> None:
+    """Remove a directory with all that is in it, however deep: shutil.rmtree recurses, up to Python 3.12.
+
+    Raises OSError, also where it is not there.
+    """
+    left = [top]
+    while left:
+        directory = left.pop()
+        with os.scandir(directory) as entries:
+            found = list(entries)
+        for entry in found:
+            if entry.is_dir(follow_symlinks=False):
+                left.append(_nearer(Path(entry.path), top))
+            else:
+                os.unlink(entry.path)  # noqa: PTH108  (every file of every run: Path costs half as much again)
+        if directory != top:
+            directory.rmdir()
+    top.rmdir()
+
+
+def _nearer(path: Path, top: Path) -> Path:
+    """Where the directory is once it was moved up, lest its path grow without end."""
+    if path.parent == top:
+        return path
+    try:
+        return path.rename(top / f".removing-{secrets.token_hex(8)}")
+    except PermissionError:  # of an empty one that is read-only; it can be removed where it is
+        return path
 
 
 def write_private(path: Path, text: str) -> None:
@@ -249,6 +205,35 @@ def write_private(path: Path, text: str) -> None:
     with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
         os.fchmod(descriptor, 0o600)
         file.write(text)
+
+
+async def forget(directory: RunDirectory, only_if: Callable[[], Awaitable[bool]] | None = None) -> None:
+    """Remove it once no run is under way in it, if that holds then. What cannot be removed is logged and stays."""
+    try:
+        if not directory.path.is_dir():
+            return
+        lock = await locked(directory.lock)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        _log.warning("cannot lock a run directory to remove it", path=str(directory.path), error=str(error))
+        return
+    try:
+        if only_if is None or await only_if():
+            await _removed(directory)
+    except OSError as error:
+        _log.warning("cannot remove a run directory", path=str(directory.path), error=str(error))
+    finally:
+        os.close(lock)
+
+
+async def _removed(directory: RunDirectory) -> None:
+    removing = asyncio.ensure_future(asyncio.to_thread(directory.remove))
+    try:
+        await asyncio.shield(removing)
+    except asyncio.CancelledError:
+        await asyncio.wait({removing})  # whoever has the lock next must find it gone
+        raise
 
 
 async def locked(path: Path) -> int:

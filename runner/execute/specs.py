@@ -15,7 +15,8 @@ from typing import Any
 
 from runner.errors import RunError
 from runner.execute.fork.zygote import ENDED_WITHIN, Zygote
-from runner.execute.rundir import empty_directory, make_root
+from runner.execute.root import make_root
+from runner.execute.rundir import empty_directory
 from runner.execute.variables import to_snake
 
 _AT_ONCE = 16

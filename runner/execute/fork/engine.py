@@ -22,7 +22,8 @@ from runner.execute.fork.inside.eligible import umask
 from runner.execute.fork.inside.releases import unknown
 from runner.execute.fork.inside.wire import ANSIBLE, OTHERS
 from runner.execute.fork.zygote import ENDED_WITHIN, READY_WITHIN, SURE_WITHIN, Pair, Zygote
-from runner.execute.rundir import empty_directory, make_root
+from runner.execute.root import make_root
+from runner.execute.rundir import empty_directory
 
 _VERBOSE = re.compile("-v{3,}")
 Environment = Mapping[str, str]

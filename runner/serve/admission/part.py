@@ -15,7 +15,7 @@ from runner.config.watches import Watch
 from runner.errors import RunError
 from runner.execute.executor import Executor
 from runner.execute.history import History
-from runner.execute.rundir import private_root
+from runner.execute.root import private_root
 from runner.execute.specs import Specs
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery, ObjectsApi
@@ -136,6 +136,7 @@ class Admission:
         await self._aside.run(self._server.start())
         self._lingering = asyncio.create_task(self._linger(), name="webhooks-linger")
         self._tasks.append(asyncio.create_task(self._warm_up(), name="admission-warm-up"))
+        self._tasks.append(asyncio.create_task(self._clear_up(), name="admission-clear-up"))
         if self._secret is not None:
             self._tasks.append(asyncio.create_task(self._secret.run(), name="webhook-certificate"))
         if self._registration is not None:
@@ -163,20 +164,23 @@ class Admission:
         self._server.drain()
         await asyncio.sleep(self._lingers)
 
-    async def _warm_up(self) -> None:
-        """So that the first review is as fast as the others, and nothing is left of those that were killed.
+    async def _clear_up(self) -> None:
+        """Remove what reviews left that were killed."""
+        history = History([self._executor.root])
+        for key in [key for watch in self._watches for key, _ in history.objects(watch.gvk)]:
+            try:
+                await self._executor.forget(key)
+            except Exception:  # reviews go on without
+                log.exception("what a review left cannot be removed", key=str(key))
 
-        Whatever fails now is told by a review.
-        """
+    async def _warm_up(self) -> None:
+        """So that the first review is as fast as the others; whatever fails now is told by a review."""
         admissions = [watch.admission for watch in self._watches if watch.admission]
         with suppress(RunError):
             if any(admission.specs for admission in admissions):
                 await self._aside.run(self._specs.start())
             if any(admission.tasks or admission.default for admission in admissions):
                 await self._executor.warm_up()
-        history = History([self._executor.root])
-        for key in [key for watch in self._watches for key, _ in history.objects(watch.gvk)]:
-            await self._executor.forget(key)
 
 
 def _directory(settings: Settings) -> Path | None:

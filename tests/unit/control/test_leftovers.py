@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
-from runner.control.leftovers import forget_gone
+from runner.control.leftovers import Leftovers
 from runner.errors import ForbiddenError, KindAbsentError, KubeError, UnreachableError
 from runner.execute.rundir import RunDirectory
 from runner.objects import GroupVersionKind, ObjectKey
@@ -18,6 +20,7 @@ APPLE = GroupVersionKind("fruit.example.com", "v1", "Apple")
 ORCHARD = GroupVersionKind("fruit.example.com", "v1", "Orchard")
 GONE = ObjectKey(APPLE, "north", "gone")
 WATCHES = "/opt/ansible/watches.yaml"
+OnlyIf = Callable[[], Awaitable[bool]] | None
 STARTED = "2030-01-31T09:00:00.000Z"
 
 
@@ -38,7 +41,9 @@ class Scene:
 
     async def forgotten(self) -> list[ObjectKey]:
         """What an operator of Apples and Orchards removes as it begins."""
-        await forget_gone(self.executor, self.objects, [APPLE, ORCHARD], lambda _gvk: self.listed, WATCHES)
+        await Leftovers(self.executor, self.objects, WATCHES).forget_gone(
+            [APPLE, ORCHARD], lambda _gvk: self.listed
+        )
         return sorted(self.executor.forgotten, key=str)
 
 
@@ -88,16 +93,44 @@ async def test_the_runs_of_a_kind_that_nobody_watches_stay(scene: Scene) -> None
     assert await scene.forgotten() == []
 
 
-async def test_a_kind_that_is_gone_took_its_objects_with_it(scene: Scene) -> None:
+async def test_what_cannot_be_read_may_be_somebody_elses(scene: Scene) -> None:
     scene.has_run(GONE)
-    answer(scene, KindAbsentError("no such kind"))
-    assert await scene.forgotten() == [GONE]
+    next(RunDirectory.of(scene.executor.root, GONE).artifacts.rglob("run.json")).write_text("{")
+    assert await scene.forgotten() == []
+
+
+async def test_a_run_of_another_operator_that_begins_meanwhile_keeps_its_directory(scene: Scene) -> None:
+    scene.has_run(GONE)
+    forget = scene.executor.forget
+
+    async def after_another(key: ObjectKey, only_if: OnlyIf = None) -> None:
+        scene.has_run(key, number=2, server="https://another.example.com")
+        await forget(key, only_if)
+
+    scene.executor.forget = after_another  # type: ignore[method-assign]
+    assert await scene.forgotten() == []
+
+
+async def test_one_that_cannot_be_removed_keeps_neither_the_others_nor_the_operator(scene: Scene) -> None:
+    scene.has_run(ObjectKey(APPLE, "north", "broken"))
+    scene.has_run(GONE)
+    forget = scene.executor.forget
+
+    async def breaks(key: ObjectKey, only_if: OnlyIf = None) -> None:
+        if key.name == "broken":
+            raise RuntimeError("can't start new thread")
+        await forget(key, only_if)
+
+    scene.executor.forget = breaks  # type: ignore[method-assign]
+    with capture_logs() as logs:
+        assert await scene.forgotten() == [GONE]
+    assert [record["key"] for record in logs if record["log_level"] == "error"] == ["Apple north/broken"]
 
 
 @pytest.mark.parametrize(
     "error",
-    [ForbiddenError(403, "Forbidden", "no"), UnreachableError("no answer")],
-    ids=lambda e: type(e).__name__,
+    [ForbiddenError(403, "Forbidden", "no"), UnreachableError("no answer"), KindAbsentError("not served")],
+    ids=repr,
 )
 async def test_where_nobody_can_tell_the_runs_stay(scene: Scene, error: KubeError) -> None:
     scene.has_run(GONE)

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from runner.execute.history import History, PastRun, events_of, named_in, places, shortest
-from runner.execute.rundir import RunDirectory, of_user
+from runner.execute.root import of_user
+from runner.execute.rundir import RunDirectory
 from runner.objects import GroupVersionKind, ObjectKey
 
 SITE = GroupVersionKind("web.example.com", "v1", "Site")

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from runner.errors import RunError
-from runner.execute import rundir as module
-from runner.execute.rundir import RunDirectory, empty_directory, make_root, open_to_others, private_root
+from runner.execute import root as module
+from runner.execute.root import make_root, open_to_others, private_root
+from runner.execute.rundir import RunDirectory, empty_directory
 from runner.objects import GroupVersionKind, ObjectKey
 
 KEY = ObjectKey(GroupVersionKind("cache.example.com", "v1", "Memcached"), "ns", "one")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import stat
+import threading
 from pathlib import Path
 
 import pytest
 
 from runner.errors import RunError
-from runner.execute.rundir import LOCK, RunDirectory, write_private
+from runner.execute.rundir import LOCK, RunDirectory, forget, locked, remove_tree, write_private
 from runner.objects import GroupVersionKind, ObjectKey
 
 
@@ -119,6 +121,79 @@ def test_the_lock_of_a_run_directory_goes_last_so_that_a_removal_that_was_cut_sh
     directory.remove()
     assert removed[-1] == LOCK
     assert sorted(removed) == [LOCK, "hosts", "kubeconfig", "rc"]
+
+
+def test_however_deep_a_role_went_its_run_directory_is_removed(tmp_path: Path) -> None:
+    directory = RunDirectory.of(tmp_path, key())
+    directory.make()
+    directory.make_temporary()
+    for place in (directory.path, directory.temporary):
+        before = os.open(place, os.O_RDONLY)
+        for _ in range(3000):
+            os.mkdir("d", dir_fd=before)
+            inner = os.open("d", os.O_RDONLY, dir_fd=before)
+            os.close(before)
+            before = inner
+        os.close(before)
+    directory.remove()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_removed_through_a_symlink_in_a_directory_of_a_role(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    (precious / "inner").mkdir(parents=True)
+    top = tmp_path / "top"
+    (top / "a" / "b").mkdir(parents=True)
+    (top / "a" / "link").symlink_to(precious)
+    (top / "a" / "b" / "link").symlink_to(precious / "inner")
+    remove_tree(top)
+    assert [path.name for path in tmp_path.rglob("*")] == ["precious", "inner"]
+
+
+async def test_what_is_to_be_forgotten_is_judged_when_nobody_runs_in_it(tmp_path: Path) -> None:
+    directory = RunDirectory.of(tmp_path, key())
+    directory.make()
+    running = await locked(directory.lock)
+    judged = []
+
+    async def judge() -> bool:
+        judged.append(directory.path.exists())
+        return len(judged) > 1
+
+    forgetting = asyncio.create_task(forget(directory, judge))
+    await asyncio.sleep(0)
+    assert judged == []
+    os.close(running)
+    await forgetting
+    assert judged == [True]
+    await forget(directory, judge)
+    assert not directory.path.exists()
+
+
+async def test_a_removal_that_is_cancelled_is_over_before_another_may_run_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = RunDirectory.of(tmp_path, key())
+    directory.make()
+    begun, go_on = threading.Event(), threading.Event()
+    remove = RunDirectory.remove
+
+    def slowly(self: RunDirectory) -> None:
+        begun.set()
+        assert go_on.wait(30)
+        remove(self)
+
+    monkeypatch.setattr(RunDirectory, "remove", slowly)
+    forgetting = asyncio.create_task(forget(directory))
+    await asyncio.to_thread(begun.wait, 30)
+    forgetting.cancel()
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert not forgetting.done()
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await forgetting
+    assert not directory.path.exists()
 
 
 def test_removing_a_run_directory_that_is_not_there_is_no_error(tmp_path: Path) -> None:
