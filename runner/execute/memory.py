@@ -6,10 +6,13 @@ Else the kernel decides, and in most pods it kills the operator, or all processe
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import signal
+import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -26,6 +29,8 @@ RUN = 48 << 20
 """What a run is expected to take, in bytes: a warm one with facts has been seen to take 40 MiB."""
 FASTEST = 4 << 30
 """What a process can take at most, in bytes a second; without huge pages, 2 GiB have been seen."""
+LATE = 0.02
+"""Seconds that a look may come late on a busy machine: what is used up by then counts as used."""
 _INTERVAL, _LEAST_INTERVAL = 0.1, 0.002
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _log = structlog.get_logger(__name__)
@@ -103,10 +108,12 @@ class MemoryGuard:
         return memory.told if memory else ""
 
     async def _watch(self) -> None:
+        growth = Growth()
         try:
             while self._places:
                 memory = self._read()
-                if memory and short(memory) and not any(place.ended.done() for place in self._places):
+                rate = growth.rate(memory.used, time.monotonic()) if memory else 0.0
+                if memory and short(memory, rate) and not any(place.ended.done() for place in self._places):
                     self._end_largest(memory)
                 await asyncio.sleep(interval(memory) if memory else _INTERVAL)
         finally:
@@ -129,9 +136,23 @@ def fits(memory: Memory, runs: int, at_rest: int) -> bool:
     return memory.limit - used - _reserve(memory) >= RUN
 
 
-def short(memory: Memory) -> bool:
-    """Whether a run has to end."""
-    return memory.left < _reserve(memory)
+@dataclass(slots=True)
+class Growth:
+    """How fast what is used grows, from one look to the next."""
+
+    _used: int = 0
+    _at: float = math.inf
+
+    def rate(self, used: int, now: float) -> float:
+        """Bytes a second since the last look; 0 at the first."""
+        seconds, grown = now - self._at, used - self._used
+        self._used, self._at = used, now
+        return grown / seconds if seconds > 0 else 0.0
+
+
+def short(memory: Memory, rate: float = 0.0) -> bool:
+    """Whether a run has to end, while what is used grows by so many bytes a second."""
+    return memory.left < max(_reserve(memory), rate * LATE)
 
 
 def interval(memory: Memory) -> float:

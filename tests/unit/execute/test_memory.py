@@ -14,7 +14,19 @@ from dataclasses import dataclass
 import pytest
 
 from runner.cgroup import Memory
-from runner.execute.memory import FASTEST, LEAST_RESERVE, RUN, MemoryGuard, Place, fits, interval, short, sizes
+from runner.execute.memory import (
+    FASTEST,
+    LATE,
+    LEAST_RESERVE,
+    RUN,
+    Growth,
+    MemoryGuard,
+    Place,
+    fits,
+    interval,
+    short,
+    sizes,
+)
 
 MEBI = 1 << 20
 LIMIT = 1000 * MEBI
@@ -64,6 +76,30 @@ def test_runs_that_have_just_begun_count_as_what_they_will_take(runs: int, *, fi
 @pytest.mark.parametrize(("left", "ends"), [(RESERVE, False), (RESERVE - 1, True)])
 def test_memory_is_short_when_the_reserve_is_touched(left: int, *, ends: bool) -> None:
     assert short(memory(left)) is ends
+
+
+@pytest.mark.parametrize(("left", "ends"), [(2 * RESERVE, False), (2 * RESERVE - 1, True)])
+def test_memory_that_would_be_short_before_a_late_look_is_short_now(left: int, *, ends: bool) -> None:
+    assert short(memory(left), rate=2 * RESERVE / LATE) is ends
+
+
+def test_growth_is_what_was_added_since_the_last_look() -> None:
+    growth = Growth()
+    assert [growth.rate(used, now) for used, now in ((100, 1.0), (300, 1.5), (200, 2.5), (900, 2.5))] == [
+        0,
+        400,
+        -100,
+        0,
+    ]
+
+
+async def test_a_run_that_grows_fast_is_ended_before_the_reserve_is_touched(large: Process) -> None:
+    left = LIMIT
+    guard = MemoryGuard(lambda: memory(left))
+    async with run(guard, large.pid) as place:
+        await asyncio.sleep(0)  # the first look
+        left = RESERVE + MEBI  # after the next, a tenth of a second later at most: 9 GiB a second
+        await asyncio.wait_for(place.ended, 30)
 
 
 def test_the_reserve_of_a_small_container_is_not_smaller() -> None:
