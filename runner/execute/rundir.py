@@ -30,8 +30,7 @@ _LONGEST_NAME = 255
 _ATTEMPTS = 10
 DISCOVERY = "k8srcp-*.json"
 """As kubernetes.core names the files in which it keeps what it knows of the API."""
-_FIRST_PAUSE = 0.02
-_LONGEST_PAUSE = 0.5
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 PATIENCE = 60.0
 """Seconds: an earlier run that is being ended needs less, unless some process of it cannot be ended."""
 _LONGEST_NOTE = 2000
@@ -172,31 +171,48 @@ def _clear(path: Path, but: str = "") -> None:
 def remove_tree(top: Path) -> None:
     """Remove a directory with all that is in it, however deep: shutil.rmtree recurses, up to Python 3.12.
 
-    Raises OSError, also where it is not there.
+    Raises OSError, also where it is not there, once all that can be removed is.
     """
-    left = [top]
+    left, failed = [top], list[OSError]()
     while left:
         directory = left.pop()
-        with os.scandir(directory) as entries:
-            found = list(entries)
-        for entry in found:
+        try:
+            left += _emptied(directory, top, failed)
+            if directory != top:
+                directory.rmdir()
+        except OSError as error:
+            failed.append(error)
+    if failed:
+        raise failed[0]
+    top.rmdir()
+
+
+def _emptied(directory: Path, top: Path, failed: list[OSError]) -> list[Path]:
+    """The directories that were in it, where they are now, once its files are removed."""
+    with os.scandir(directory) as entries:
+        found = list(entries)
+    moved = []
+    for entry in found:
+        try:
             if entry.is_dir(follow_symlinks=False):
-                left.append(_nearer(Path(entry.path), top))
+                moved.append(_nearer(Path(entry.path), top))
             else:
                 os.unlink(entry.path)  # noqa: PTH108  (every file of every run: Path costs half as much again)
-        if directory != top:
-            directory.rmdir()
-    top.rmdir()
+        except OSError as error:
+            failed.append(error)
+    return moved
 
 
 def _nearer(path: Path, top: Path) -> Path:
     """Where the directory is once it was moved up, lest its path grow without end."""
     if path.parent == top:
         return path
+    target = top / f".removing-{secrets.token_hex(8)}"
     try:
-        return path.rename(top / f".removing-{secrets.token_hex(8)}")
-    except PermissionError:  # of an empty one that is read-only; it can be removed where it is
-        return path
+        return path.rename(target)
+    except PermissionError:  # it is read-only: its entry for its parent changes, too
+        path.chmod(0o700)
+        return path.rename(target)
 
 
 def write_private(path: Path, text: str) -> None:

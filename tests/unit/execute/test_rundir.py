@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
+import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -148,6 +150,47 @@ def test_nothing_is_removed_through_a_symlink_in_a_directory_of_a_role(tmp_path:
     (top / "a" / "b" / "link").symlink_to(precious / "inner")
     remove_tree(top)
     assert [path.name for path in tmp_path.rglob("*")] == ["precious", "inner"]
+
+
+def test_what_cannot_be_removed_keeps_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = RunDirectory.of(tmp_path, key())
+    directory.make_temporary()
+    unlink = os.unlink
+
+    def unless_stuck(path: Path | str) -> None:
+        if Path(path).name == "stuck":
+            raise PermissionError(1, "Operation not permitted")
+        unlink(path)
+
+    monkeypatch.setattr(os, "unlink", unless_stuck)
+    for name in ("a", "stuck", "z", "deep/a", "deep/stuck", "deep/z"):
+        file = directory.temporary / "of-a-role" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    directory.clear_temporary()
+    assert {path.name for path in directory.temporary.rglob("*") if path.is_file()} == {"stuck"}
+    with pytest.raises(PermissionError, match="Operation not permitted"):
+        remove_tree(directory.temporary)
+
+
+@pytest.fixture
+def unprivileged() -> Iterator[Path]:
+    """A place of a user who is not root, as whom the test goes on."""
+    user = os.geteuid() or 12345
+    with tempfile.TemporaryDirectory() as name:
+        os.chown(name, user, -1)
+        before = os.geteuid()
+        os.seteuid(user)
+        yield Path(name)
+        os.seteuid(before)
+
+
+def test_an_empty_directory_that_is_read_only_is_removed_wherever_it_is(unprivileged: Path) -> None:
+    sealed = unprivileged / "top" / "inner" / "sealed"
+    sealed.mkdir(parents=True)
+    sealed.chmod(0o500)
+    remove_tree(unprivileged / "top")
+    assert list(unprivileged.iterdir()) == []
 
 
 async def test_what_is_to_be_forgotten_is_judged_when_nobody_runs_in_it(tmp_path: Path) -> None:
