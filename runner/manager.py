@@ -235,7 +235,7 @@ class _Parts:
         """Say when all is watched, clear up what went before, and then go on for ever."""
         await self._watching.has_synced()
         announce.ready(len(self._watches), announce.unready(self._watching.resource_reflectors()))
-        leftovers = Leftovers(self.executor, self._objects, str(self._settings.watches_file.absolute()))
+        leftovers = Leftovers(self.executor, self._objects, self._settings.watches)
         await leftovers.forget_gone(self._watches, self._watching.resource_keys)
         await asyncio.Event().wait()
 

@@ -114,6 +114,11 @@ class Settings:
     log_time_encoding: str = ""
     log_colors: bool = False
 
+    @property
+    def watches(self) -> str:
+        """Whose a run is, as `run.json` says it: the watches file, with its whole path."""
+        return str(self.watches_file.absolute())
+
     def workers(self, gvk: GroupVersionKind) -> int:
         """How many runs of this kind may go on at a time, at least 1."""
         for prefix in ("MAX_CONCURRENT_RECONCILES", "WORKER"):

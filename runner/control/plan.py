@@ -57,7 +57,7 @@ def defaults_of(settings: Settings, gvk: GroupVersionKind) -> Defaults:
         bounds=Bounds(settings.min_reconcile_period, settings.max_runner_artifacts_limit),
         go_messages=settings.go_messages,
         partial=partial(settings.ansible_args, settings.environment),
-        watches=str(settings.watches_file.absolute()),
+        watches=settings.watches,
     )
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bench.observer import Object, Observer, condition, wait_for
 from bench.operator import OperatorProcess
-from tests.fixtures.operators import GROUP, PATIENCE, Operate, Project, Things, definition
+from tests.fixtures.operators import GROUP, PATIENCE, Operate, Project, Things, definition, directories_below
 
 pytestmark = pytest.mark.cluster
 
@@ -111,9 +109,11 @@ def test_a_kind_that_is_deleted_takes_its_objects_with_it_and_comes_back(
     operator = operate()
     things.create("first", kind=kind)
     things.wait("first", "Successful", kind=kind)
-    assert "first" in directories(operator.runner_dir)
+    assert "first" in directories_below(operator.runner_dir)
     observer.delete(*CRD, crd(kind))
-    wait_for("its files to be gone", lambda: "first" not in directories(operator.runner_dir), seconds=PATIENCE)
+    wait_for(
+        "its files to be gone", lambda: "first" not in directories_below(operator.runner_dir), seconds=PATIENCE
+    )
     wait_for("the kind to be absent", lambda: any(_absent(operator)), seconds=PATIENCE)
     wait_for("the definition to be gone", lambda: not observer.get(*CRD, crd(kind)), seconds=PATIENCE)
     observer.delete("v1", "ConfigMap", "first")  # a reason to look at an object whose kind is gone
@@ -138,12 +138,7 @@ def test_a_status_subresource_that_is_removed_is_no_deletion(
     last = runs(operator, "first")
     things.patch("first", {"spec": {"last": True}}, kind=kind)
     wait_for("another run", lambda: runs(operator, "first") > last, seconds=PATIENCE)
-    assert "first" in directories(operator.runner_dir)
-
-
-def directories(place: Path) -> set[str]:
-    """The names of all below it; os.walk does not mind what vanishes under it."""
-    return {name for _, names, _ in os.walk(place) for name in names}
+    assert "first" in directories_below(operator.runner_dir)
 
 
 def _absent(operator: OperatorProcess) -> Iterator[dict[str, Any]]:

@@ -17,7 +17,7 @@ from bench import accounting
 from bench.observer import wait_for
 from bench.operator import OperatorProcess
 from runner.config.flags import available_processors
-from tests.fixtures.operators import Operate, Project, Things
+from tests.fixtures.operators import Operate, Project, Things, files_below
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800)]
 
@@ -76,9 +76,4 @@ def run_and_delete(things: Things, operator: OperatorProcess, names: list[str]) 
         things.wait(name, "Successful", seconds=60 + 3 * len(names))
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(things.delete, names))
-    wait_for("the run directories to be gone", lambda: not left(operator.runner_dir), seconds=60)
-
-
-def left(directory: Path) -> list[Path]:
-    """os.walk, unlike Path.rglob, does not mind what vanishes under it."""
-    return [Path(place, name) for place, _, names in os.walk(directory) for name in names]
+    wait_for("the run directories to be gone", lambda: not files_below(operator.runner_dir), seconds=60)

@@ -11,7 +11,7 @@ import pytest
 
 from bench.observer import wait_for
 from bench.operator import OperatorProcess
-from tests.fixtures.operators import PATIENCE, Operate, Project, Things, ledger
+from tests.fixtures.operators import PATIENCE, Operate, Project, Things, directories_below, files_below, ledger
 
 pytestmark = pytest.mark.cluster
 
@@ -105,7 +105,7 @@ def test_deleting_a_resource_leaves_nothing_of_its_runs_on_disk(
     things.wait("first", "Successful")
     assert list(operator.runner_dir.rglob("first"))
     things.delete("first")
-    wait_for("its files to be gone", lambda: not files(operator.runner_dir), seconds=PATIENCE)
+    wait_for("its files to be gone", lambda: not files_below(operator.runner_dir), seconds=PATIENCE)
 
 
 def test_what_was_deleted_while_no_operator_ran_leaves_nothing_on_disk_once_one_does(
@@ -118,18 +118,10 @@ def test_what_was_deleted_while_no_operator_ran_leaves_nothing_on_disk_once_one_
     operator.stop()
     things.delete("first")
     operator.start()
-    wait_for("its files to be gone", lambda: "first" not in directories(operator.runner_dir), seconds=PATIENCE)
-    assert "second" in directories(operator.runner_dir)
-
-
-def files(directory: Path) -> list[str]:
-    """Every file below a directory that may be being removed: os.walk passes over what vanishes meanwhile."""
-    return [name for _, _, names in os.walk(directory) for name in names]
-
-
-def directories(place: Path) -> set[str]:
-    """The names of all below it."""
-    return {name for _, names, _ in os.walk(place) for name in names}
+    wait_for(
+        "its files to be gone", lambda: "first" not in directories_below(operator.runner_dir), seconds=PATIENCE
+    )
+    assert "second" in directories_below(operator.runner_dir)
 
 
 def _has_begun(book: Path, count: int) -> bool:

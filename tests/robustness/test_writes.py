@@ -15,9 +15,8 @@ import pytest
 from bench.observer import wait_for
 from bench.operator import OperatorProcess
 from tests.fixtures.gateway import Call, Gateway
-from tests.fixtures.operators import PATIENCE, Operate, Things
+from tests.fixtures.operators import PATIENCE, Operate, Things, files_below
 from tests.fixtures.watcher import ALL, Watcher
-from tests.robustness.test_operator_kills import files
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
@@ -43,7 +42,7 @@ def test_killed_after_any_of_its_writes_the_operator_loses_nothing_and_does_noth
     assert len(killed) >= 8 // EVERY
     assert not after
     assert watcher.problems([operator]) == []
-    wait_for("nothing to be left on disk", lambda: not files(operator.runner_dir), seconds=PATIENCE)
+    wait_for("nothing to be left on disk", lambda: not files_below(operator.runner_dir), seconds=PATIENCE)
 
 
 def kill_after(number: int, between: Gateway, operator: OperatorProcess) -> list[str]:
