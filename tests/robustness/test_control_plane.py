@@ -22,10 +22,12 @@ from tests.fixtures.invariants import Run
 from tests.fixtures.operators import GROUP, Project, Things, definition
 from tests.fixtures.watcher import ALL, Watcher, watched, watching
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(420)]
 
 PATIENCE = 90.0
 """Seconds: the operator may wait for most of a minute before it asks an API server again that was away."""
+COLLECTED = 150.0
+"""Seconds: its own garbage collector may wait twice, up to a minute each, before it watches again."""
 STORE = ("kube-apiserver", "etcd")
 VERSIONS = ("1.33", "1.36") if ALL else ("1.33",)
 """Of Kubernetes: what the API server becomes, one after the other."""
@@ -105,7 +107,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         wait_for("Things to be served", lambda: observer.serves(GROUP, "Thing"), seconds=30)
         environment = {"WATCH_NAMESPACE": "default", "ANSIBLE_GATHERING": "explicit", "LEDGER": str(book)}
         with (
-            watching(plane, observer, book) as watcher,
+            watching(plane, observer, book, collected=COLLECTED) as watcher,
             OperatorProcess(
                 project.path, plane.kubeconfig, work, "--zap-log-level=debug", environment=environment
             ) as operator,
