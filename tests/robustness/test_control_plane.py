@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(420)]
 PATIENCE = 90.0
 """Seconds: the operator may wait for most of a minute before it asks an API server again that was away."""
 COLLECTED = 150.0
-"""Seconds: its own garbage collector may wait twice, up to a minute each, before it watches again."""
+"""Seconds: Kubernetes' garbage collector may wait twice, up to a minute each, before it watches again."""
 STORE = ("kube-apiserver", "etcd")
 VERSIONS = ("1.33", "1.36") if ALL else ("1.33",)
 """Of Kubernetes: what the API server becomes, one after the other."""
