@@ -5,6 +5,8 @@ SHELL := /bin/bash
 
 PYTHON ?= python3
 ANSIBLE ?=
+# To an operator it names the Python of the modules (docs/reference.md); one that is active in a shell is not meant.
+unexport VIRTUAL_ENV
 RELEASE := $(or $(ANSIBLE),2.19)
 VENV := .venv$(if $(ANSIBLE),-$(ANSIBLE))
 BIN := $(VENV)/bin
