@@ -53,7 +53,9 @@ class OperatorProcess:
             f"--runner-dir={self.runner_dir}",
             *flags,
         ]
-        self._environment = {**os.environ, "KUBECONFIG": str(kubeconfig), **(environment or {})}
+        # The tester's own virtual environment would be the Python of the runs' modules.
+        kept = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
+        self._environment = {**kept, "KUBECONFIG": str(kubeconfig), **(environment or {})}
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
