@@ -255,6 +255,7 @@ class _Parts:
             grant=self.proxy.grant,
             listeners=Listeners(self._report.finished, self._report.started, self._report.event),
             defaults={gvk: self._defaults(gvk) for gvk in self._watches}.__getitem__,
+            told=self._watching.told,
         )
 
     def _defaults(self, gvk: GroupVersionKind) -> Defaults:

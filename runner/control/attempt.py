@@ -98,8 +98,9 @@ class Attempt:
     """One reconcile under way. `generation` is the one it acts on, whatever the object's is by its end.
 
     `body` is the object as it was read last before the run; `failure` says why it failed, if it did; `go_messages`
-    asks for the Go operator's texts. A run is the `number`th of its generation; `previous` is how the one before
-    ended; `pruned` is what was deleted because it no longer produced it.
+    asks for the Go operator's texts; `told` is the UID that the watch had told of when this began, empty where it
+    had told of none, None where nobody watches. A run is the `number`th of its generation; `previous` is how the
+    one before ended; `pruned` is what was deleted because it no longer produced it.
     """
 
     request: Request
@@ -107,6 +108,7 @@ class Attempt:
     stopwatch: Stopwatch
     now: Callable[[], datetime]
     go_messages: bool = False
+    told: str | None = None
     generation: int = 0
     body: Json | None = None
     run: Run | None = None

@@ -19,6 +19,8 @@ _START = frozenset({Trigger.START})
 _CHANGE = frozenset({Trigger.CHANGED, Trigger.PERIOD, Trigger.DRIFT})
 """A change, and the periods that any object waits for meanwhile."""
 _SPREAD = 0.1
+_LOOK_AGAIN = 1.0
+"""Seconds until what the watch lags behind is looked at again; its event comes before that, as a rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +65,15 @@ def defaults_of(settings: Settings, gvk: GroupVersionKind) -> Defaults:
 
 @dataclass(frozen=True, slots=True)
 class Occasion:
-    """Why and when is decided. `spread` is a random number in -1..1, so that not all fall due together."""
+    """Why and when is decided. `spread` is a random number in -1..1, so that not all fall due together.
+
+    The watch has `untold` the object: what it told of last was another one of that name, or none.
+    """
 
     now: datetime
     triggers: frozenset[Trigger] = field(default_factory=frozenset)
     spread: float = 0.0
+    untold: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +136,8 @@ Plan = Skip | Refuse | AddFinalizer | Perform | Paused
 
 def plan(body: Body, watch: Watch, defaults: Defaults, occasion: Occasion) -> Plan:
     """The one next step for the object."""
+    if occasion.untold:  # its own event will ask for its run; what asks now meant the one before
+        return Skip("the watch has yet to tell of it", _LOOK_AGAIN, Trigger.RETRY)
     meta = body.get("metadata") or {}
     annotations = Annotations(meta, defaults.bounds)
     ours = watch.finalizer is not None and watch.finalizer.name in (meta.get("finalizers") or ())

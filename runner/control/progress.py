@@ -62,8 +62,11 @@ class Progress:
         self._clock = clock
         self._every = every
 
-    def tell(self, attempt: Attempt, run: UnderWay) -> None:
-        """From now on, until `run.ended()`."""
+    def begin(self, attempt: Attempt, run: UnderWay) -> None:
+        """Tell of it until `run.ended()`; not at once, as most runs are short."""
+        run.telling = asyncio.get_running_loop().call_later(self._every, self._tell, attempt, run)
+
+    def _tell(self, attempt: Attempt, run: UnderWay) -> None:
         run.telling = asyncio.create_task(self._keep_telling(attempt, run), name=f"progress {attempt.key}")
 
     async def _keep_telling(self, attempt: Attempt, run: UnderWay) -> None:

@@ -67,9 +67,11 @@ class Reconciler:
         defaults: Callable[[GroupVersionKind], Defaults] = lambda _gvk: Defaults(),
         clock: Clock = REAL,
         progress_every: float = EVERY,
+        told: Callable[[ObjectKey], str | None] = lambda _key: None,
     ) -> None:
         """Entering what `grant` returns lets a run pass the API proxy; leaving it revokes that.
 
+        `told` gives the UID that the watch has told of last, empty for none; None where nobody watches.
         A run that lasts for longer than `progress_every` seconds says so, and again after as many.
         """
         self.related: RelatedObjects | None = None
@@ -87,7 +89,7 @@ class Reconciler:
         self._pruning = Pruning(objects, self._writer, self._announcer)
         self._tries = Tries()
         self._progress = Progress(objects, self._writer, clock, progress_every)
-        self._progress_every = progress_every
+        self._told = told
         self._runs: dict[ObjectKey, UnderWay] = {}
 
     def ages(self) -> dict[ObjectKey, float]:
@@ -99,7 +101,7 @@ class Reconciler:
         stopwatch = Stopwatch(self._clock.now, request.waited)
         watch = self._watches[request.key.gvk]
         go_messages = watch.go_messages or self._defaults(request.key.gvk).go_messages
-        attempt = Attempt(request, watch, stopwatch, self._now, go_messages)
+        attempt = Attempt(request, watch, stopwatch, self._now, go_messages, self._told(request.key))
         try:
             result = await self._unless_gone(attempt)
         except asyncio.CancelledError:
@@ -123,12 +125,10 @@ class Reconciler:
         try:
             return await self._unless_refused(attempt)
         except (NotFoundError, KindAbsentError):
-            self._writer.forget(attempt.key)
-            self._pruning.forget(attempt.key)
+            for forget in (self._writer.forget, self._pruning.forget, self._announcer.forget, self._tries.forget):
+                forget(attempt.key)
             if self.related is not None:
                 self.related.forget(attempt.key)
-            self._announcer.forget(attempt.key)
-            self._tries.forget(attempt.key)
             await self._forget_files(attempt.key)
             return Result(Verdict.GONE)
 
@@ -202,7 +202,8 @@ class Reconciler:
         return datetime.fromtimestamp(self._clock.wall(), UTC)
 
     def _plan(self, attempt: Attempt, body: Body) -> Plan:
-        occasion = Occasion(self._now(), attempt.request.triggers, self._clock.uniform(-1.0, 1.0))
+        untold = attempt.told not in (None, uid_of(body))
+        occasion = Occasion(self._now(), attempt.request.triggers, self._clock.uniform(-1.0, 1.0), untold=untold)
         step = plan(body, attempt.watch, self._defaults(attempt.key.gvk), occasion)
         log.debug("Decided", key=str(attempt.key), triggers=sorted(attempt.request.triggers), step=step)
         return step
@@ -278,8 +279,7 @@ class Reconciler:
             step.content, body, self._now(), self._clock.now(), event=self._listeners.event
         )
         self._runs[attempt.key] = run
-        loop = asyncio.get_running_loop()
-        run.telling = loop.call_later(self._progress_every, self._progress.tell, attempt, run)
+        self._progress.begin(attempt, run)
         try:
             yield run
         finally:

@@ -92,6 +92,15 @@ class Watching:
                     if entry.watch.selector.matches(dict(meta.labels)):
                         yield ObjectKey(gvk, meta.namespace, meta.name)
 
+    def told(self, key: ObjectKey) -> str | None:
+        """The UID of the custom resource that was told of last, empty for none; None where nobody watches."""
+        for namespace in ("", key.namespace):
+            entry = self._watched.get((key.gvk, namespace))
+            if entry is not None and entry.watch is not None:
+                meta = entry.reflector.store.get(key.namespace, key.name)
+                return meta.uid if meta is not None else ""
+        return None
+
     def resource_reflectors(self) -> list[Reflector]:
         """Those that watch custom resources; one that is not `ready` keeps the operator from being it."""
         return [entry.reflector for entry in self._watched.values() if entry.watch is not None]

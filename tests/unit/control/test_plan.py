@@ -209,5 +209,11 @@ def test_an_object_that_rests_at_the_start_runs_at_any_other_trigger() -> None:
     assert isinstance(plan(reconciled(), WATCH, RESTING, occasion), Perform)
 
 
+@pytest.mark.parametrize("of", [body(), body(**DELETED, finalizers=["example.com/f"])], ids=["alive", "deleted"])
+def test_what_the_watch_has_yet_to_tell_of_is_left_to_its_own_event(of: dict[str, Any]) -> None:
+    occasion = Occasion(NOW, frozenset({Trigger.DEPENDENT}), untold=True)
+    assert plan(of, FINALIZING, FLAGS, occasion) == Skip("the watch has yet to tell of it", 1.0, Trigger.RETRY)
+
+
 def test_by_default_every_object_runs_at_the_start() -> None:
     assert isinstance(at_start(reconciled(), defaults=Defaults()), Perform)

@@ -113,7 +113,7 @@ class Slow(Scene):
 
     def made(self, watch: Watch = WATCH, defaults: Defaults | None = None) -> Reconciler:
         made = super().made(watch, defaults)
-        made._progress_every = 0.001
+        made._progress._every = 0.001
         return made
 
     async def sleep(self, seconds: float) -> None:
@@ -163,7 +163,7 @@ async def slow() -> AsyncIterator[Slow]:
 
 def test_a_run_is_first_told_of_when_it_is_a_minute_old() -> None:
     assert EVERY == 60
-    assert Scene().reconciler._progress_every == EVERY
+    assert Scene().reconciler._progress._every == EVERY
 
 
 async def test_a_run_that_is_over_soon_is_not_told_of(scene: Scene) -> None:

@@ -87,6 +87,7 @@ class Scene:
         self.granted: list[Owner] = []
         self.open_grants = 0
         self.slept: list[float] = []
+        self.told: str | None = None
         self.finished: list[tuple[Stages, Outcome | None, Verdict]] = []
         self.now = datetime(2026, 1, 1, 12, tzinfo=UTC)
         self.reconciler = self.made(watch, defaults)
@@ -104,6 +105,7 @@ class Scene:
             clock=Clock(
                 wall=lambda: self.now.timestamp(), uniform=lambda low, high: (low + high) / 2, sleep=self.sleep
             ),
+            told=lambda _key: self.told,
         )
 
     def _finished(self, attempt: Attempt, result: Result) -> None:
@@ -242,6 +244,22 @@ async def test_an_object_made_anew_during_the_run_gets_no_status_of_the_old_one(
     scene.answer(replacing)
     await scene.reconcile()
     assert "status" not in scene.stored
+
+
+@pytest.mark.parametrize("told", ["", "of the one before"])
+async def test_an_object_that_the_watch_has_yet_to_tell_of_is_not_run(scene: Scene, told: str) -> None:
+    scene.told = told
+    assert await scene.reconcile(Trigger.GONE) == Result(Verdict.SKIPPED, 1.0, Trigger.RETRY)
+    assert scene.objects.calls == ["get"]
+
+
+async def test_an_object_made_anew_before_it_is_read_waits_for_the_watch(scene: Scene) -> None:
+    scene.told = scene.stored["metadata"]["uid"]
+    scene.objects.delete(KEY)
+    scene.objects.create(KEY)
+    assert (await scene.reconcile(Trigger.DEPENDENT)).verdict is Verdict.SKIPPED
+    scene.told = scene.stored["metadata"]["uid"]
+    assert (await scene.reconcile()).verdict is Verdict.SUCCEEDED
 
 
 async def test_what_the_role_wrote_into_the_status_stays(scene: Scene) -> None:

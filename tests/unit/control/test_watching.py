@@ -15,7 +15,7 @@ from runner.control.changes import Enqueue, OwnerWatch, where_to_watch
 from runner.control.queue import WorkQueue
 from runner.control.request import Request, Trigger
 from runner.control.sources import Watching
-from runner.kube.listwatch import Change, What
+from runner.kube.listwatch import Change, Store, What
 from runner.objects import GroupVersionKind, ObjectKey, ObjectMeta, OwnerRef, parse_meta
 
 THING = GroupVersionKind("example.com", "v1", "Thing")
@@ -31,6 +31,7 @@ class StillReflector:
         self.tell = on_change
         self.restarts = 3
         self.known = asyncio.Event()
+        self.store = Store(THING)
         self.running = False
 
     async def run(self) -> None:
@@ -49,7 +50,7 @@ class Scene:
         self.settling.set()
         self.queue = WorkQueue(asyncio.get_running_loop(), total=8)
         self.watching = Watching(
-            self._reflector,  # type: ignore[arg-type]  # a stand-in with the four members that are used
+            self._reflector,  # type: ignore[arg-type]  # a stand-in with the members that are used
             self.queue,
             self.told.append,
             own_write=lambda uid, version: (uid, version) in self.own,
@@ -111,6 +112,21 @@ async def test_a_new_custom_resource_is_enqueued_and_told_of(scene: Scene) -> No
 async def test_every_namespace_has_a_reflector_of_its_own(scene: Scene) -> None:
     scene.watching.resources(watch(), ["a", "b"])
     assert list(scene.reflectors) == [(THING, "a"), (THING, "b")]
+
+
+@pytest.mark.parametrize("namespace", ["", "ns"])
+async def test_which_object_was_told_of_last_is_known_of_what_is_watched(scene: Scene, namespace: str) -> None:
+    scene.watching.resources(watch(), [namespace])
+    scene.reflectors[THING, namespace].store.put(meta("first"))
+    assert scene.watching.told(ObjectKey(THING, "ns", "first")) == "uid-first"
+    assert scene.watching.told(ObjectKey(THING, "ns", "second")) == ""
+
+
+async def test_of_what_is_not_watched_nobody_knows_what_was_told(scene: Scene) -> None:
+    scene.watching.resources(watch(), ["elsewhere"])
+    scene.watching.dependents((MAP, "ns"), FOLLOWING)
+    assert scene.watching.told(ObjectKey(THING, "ns", "first")) is None
+    assert scene.watching.told(ObjectKey(MAP, "ns", "child")) is None
 
 
 async def test_a_deleted_dependent_enqueues_its_owner(scene: Scene) -> None:
