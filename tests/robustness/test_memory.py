@@ -1,9 +1,6 @@
 """In a container whose memory runs out, the run that takes it ends, and neither the operator nor another run does.
 
 In a control group of its own with a limit, as a pod is; needs root, and a group in which one can be made.
-
-Where this machine's processors are wanted elsewhere, the kernel may now and then kill before the operator does.
-With groups of version 1 that ends the greedy process, and costs nothing; with version 2 the operator.
 """
 
 from __future__ import annotations
@@ -102,6 +99,7 @@ def test_the_run_that_takes_all_memory_is_ended_and_says_so(
     things.create("another", kind="Gadget")
     things.wait("another", "Successful", kind="Gadget")
     assert operator.stop() == 0
+    assert group.kills == 0
 
 
 def test_runs_wait_for_memory_and_all_succeed(
