@@ -54,19 +54,16 @@ def _spoken(seconds: float) -> str:
 
 
 class Progress:
-    """Writes how far runs are, `every` so many seconds at most."""
+    """Writes how far runs are, `every` so many seconds at most; not at once, as most runs are short."""
 
     def __init__(self, objects: ObjectsApi, writer: Writer, clock: Clock, every: float = EVERY) -> None:
         self._objects = objects
         self._writer = writer
         self._clock = clock
-        self._every = every
+        self.every = every
 
-    def begin(self, attempt: Attempt, run: UnderWay) -> None:
-        """Tell of it until `run.ended()`; not at once, as most runs are short."""
-        run.telling = asyncio.get_running_loop().call_later(self._every, self._tell, attempt, run)
-
-    def _tell(self, attempt: Attempt, run: UnderWay) -> None:
+    def tell(self, attempt: Attempt, run: UnderWay) -> None:
+        """From now on, until `run.ended()`."""
         run.telling = asyncio.create_task(self._keep_telling(attempt, run), name=f"progress {attempt.key}")
 
     async def _keep_telling(self, attempt: Attempt, run: UnderWay) -> None:
@@ -77,7 +74,7 @@ class Progress:
                 log.debug("the progress of a run was not written", key=str(attempt.key), error=str(error))
             except Exception:
                 log.exception("the progress of a run could not be written", key=str(attempt.key))
-            await self._clock.sleep(self._every)
+            await self._clock.sleep(self.every)
 
     async def _write(self, attempt: Attempt, run: UnderWay) -> None:
         try:

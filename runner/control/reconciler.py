@@ -279,7 +279,9 @@ class Reconciler:
             step.content, body, self._now(), self._clock.now(), event=self._listeners.event
         )
         self._runs[attempt.key] = run
-        self._progress.begin(attempt, run)
+        run.telling = asyncio.get_running_loop().call_later(
+            self._progress.every, self._progress.tell, attempt, run
+        )
         try:
             yield run
         finally:

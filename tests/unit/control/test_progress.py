@@ -113,7 +113,7 @@ class Slow(Scene):
 
     def made(self, watch: Watch = WATCH, defaults: Defaults | None = None) -> Reconciler:
         made = super().made(watch, defaults)
-        made._progress._every = 0.001
+        made._progress.every = 0.001
         return made
 
     async def sleep(self, seconds: float) -> None:
@@ -163,7 +163,7 @@ async def slow() -> AsyncIterator[Slow]:
 
 def test_a_run_is_first_told_of_when_it_is_a_minute_old() -> None:
     assert EVERY == 60
-    assert Scene().reconciler._progress._every == EVERY
+    assert Scene().reconciler._progress.every == EVERY
 
 
 async def test_a_run_that_is_over_soon_is_not_told_of(scene: Scene) -> None:
@@ -174,7 +174,7 @@ async def test_a_run_that_is_over_soon_is_not_told_of(scene: Scene) -> None:
 async def test_a_run_that_lasts_is_told_of_once_a_minute(slow: Slow) -> None:
     slow.start()
     await until(lambda: 'task "Wait" (roles/apple/tasks/main.yml:4)' in slow.message)
-    assert slow.slept == [slow.reconciler._progress._every]
+    assert slow.slept == [slow.reconciler._progress.every]
     slow.note(cast(Run, None), started("Create"))
     assert "Create" not in slow.message
     slow.minute()
