@@ -6,13 +6,13 @@ Else the kernel decides, and in most pods it kills the operator, or all processe
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 import signal
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -30,8 +30,13 @@ RUN = 48 << 20
 FASTEST = 4 << 30
 """What a process can take at most, in bytes a second; without huge pages, 2 GiB have been seen."""
 LATE = 0.02
-"""Seconds that a look may come late on a busy machine: what is used up by then counts as used."""
+"""Seconds that a look may come late on a busy machine: what is used up by then counts as used.
+
+For as many it is looked back, too, to see how fast that is: what is taken in a shorter burst says little.
+"""
 _INTERVAL, _LEAST_INTERVAL = 0.1, 0.002
+_TELLS_CHILDREN = Path("/proc/thread-self/children").exists()
+"""Kernels do that are built with CONFIG_PROC_CHILDREN, as those of distributions are."""
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _log = structlog.get_logger(__name__)
 
@@ -108,26 +113,33 @@ class MemoryGuard:
         return memory.told if memory else ""
 
     async def _watch(self) -> None:
-        growth = Growth()
+        growth, relieved = Growth(), True
         try:
             while self._places:
                 memory = self._read()
                 rate = growth.rate(memory.used, time.monotonic()) if memory else 0.0
-                if memory and short(memory, rate) and not any(place.ended.done() for place in self._places):
+                if memory is None or not short(memory, rate):
+                    relieved = True
+                elif relieved or not any(place.ended.done() for place in self._places):
+                    relieved = False  # what has been killed takes a while to give its memory back
                     self._end_largest(memory)
-                await asyncio.sleep(interval(memory) if memory else _INTERVAL)
+                await asyncio.sleep(interval(memory, rate) if memory else _INTERVAL)
         finally:
             self._watching = None
 
     def _end_largest(self, memory: Memory) -> None:
-        """Not in a thread, for which there is no time: some milliseconds are enough to use up what is left."""
+        """Not in a thread, for which there is no time: some milliseconds are enough to use up what is left.
+
+        It may be one that is about to end, and still has processes that take more.
+        """
         runs = {place: sizes(place.process.pid) for place in self._places if place.process is not None}
         place = max(runs, key=lambda place: sum(runs[place].values()), default=None)
         if place is None:
             return
         if runs[place]:
             _kill(max(runs[place], key=runs[place].__getitem__))
-        place.ended.set_result(f"{memory.told}, of which this run {mebibytes(sum(runs[place].values()))}")
+        if not place.ended.done():
+            place.ended.set_result(f"{memory.told}, of which this run {mebibytes(sum(runs[place].values()))}")
 
 
 def fits(memory: Memory, runs: int, at_rest: int) -> bool:
@@ -138,27 +150,33 @@ def fits(memory: Memory, runs: int, at_rest: int) -> bool:
 
 @dataclass(slots=True)
 class Growth:
-    """How fast what is used grows, from one look to the next."""
+    """How fast what is used grows, from look to look."""
 
-    _used: int = 0
-    _at: float = math.inf
+    _looks: deque[tuple[float, int]] = field(default_factory=deque)
+    """When, and what was used: those of the last LATE seconds, and the one before."""
 
     def rate(self, used: int, now: float) -> float:
-        """Bytes a second since the last look; 0 at the first."""
-        seconds, grown = now - self._at, used - self._used
-        self._used, self._at = used, now
-        return grown / seconds if seconds > 0 else 0.0
+        """Bytes a second in the last LATE seconds, or since the last look if that is longer; 0 at the first."""
+        while len(self._looks) > 1 and self._looks[1][0] <= now - LATE:
+            self._looks.popleft()
+        self._looks.append((now, used))
+        began, before = self._looks[0]
+        return (used - before) / (now - began) if now > began else 0.0
 
 
 def short(memory: Memory, rate: float = 0.0) -> bool:
     """Whether a run has to end, while what is used grows by so many bytes a second."""
-    return memory.left < max(_reserve(memory), rate * LATE)
+    return _spare(memory, rate) < 0
 
 
-def interval(memory: Memory) -> float:
-    """Seconds until another look, after which the reserve is not touched yet."""
-    left = memory.left - _reserve(memory)
-    return min(_INTERVAL, max(_LEAST_INTERVAL, left / FASTEST))
+def interval(memory: Memory, rate: float = 0.0) -> float:
+    """Seconds until another look, after which memory is not short yet, or only just."""
+    return min(_INTERVAL, max(_LEAST_INTERVAL, _spare(memory, rate) / FASTEST))
+
+
+def _spare(memory: Memory, rate: float) -> float:
+    """Bytes that may be used before a run has to end, so that a look that is late finds the reserve untouched."""
+    return memory.left - _reserve(memory) - max(0.0, rate) * LATE
 
 
 def sizes(pid: int) -> dict[int, int]:
@@ -167,9 +185,24 @@ def sizes(pid: int) -> dict[int, int]:
     What they share with those that they were forked from is taken to be all that the first has, and known at once:
     to find what a process has of its own takes the kernel milliseconds for each hundred megabytes.
     """
-    found = {each: _anonymous(each) for each in (pid, *descendants(pid))} if pid else {}
+    found = {each: _anonymous(each) for each in (pid, *_below(pid))} if pid else {}
     largest = max(found, key=found.__getitem__, default=0)
     return {each: size if each == largest else max(0, size - found[pid]) for each, size in found.items()}
+
+
+def _below(pid: int) -> list[int]:
+    """The processes below that one, without a look at all of /proc, which takes 20 milliseconds on a busy machine.
+
+    The kernel may leave one out while others end; it is there at the next look.
+    """
+    if not _TELLS_CHILDREN:
+        return descendants(pid)
+    found = [pid]
+    for each in found:
+        for children in Path(f"/proc/{each}/task").glob("*/children"):
+            with suppress(OSError):  # it has ended
+                found += map(int, children.read_text().split())
+    return found[1:]
 
 
 def _kill(pid: int) -> None:

@@ -102,6 +102,21 @@ def test_the_run_that_takes_all_memory_is_ended_and_says_so(
     assert group.kills == 0
 
 
+def test_two_runs_that_take_all_memory_at_once_are_both_ended(
+    group: Group, operate: Operate, project: Project, things: Things
+) -> None:
+    project.role("greedy", GREEDY.format(eat=QUICKLY))
+    project.watch("greedy")
+    with group.entered():
+        operator = operate("--max-concurrent-reconciles=2")
+    for name in ("one", "other"):
+        things.create(name)
+    for name in ("one", "other"):
+        things.wait(name, "Failure")
+    assert operator.stop() == 0
+    assert group.kills == 0
+
+
 def test_runs_wait_for_memory_and_all_succeed(
     group: Group, operate: Operate, project: Project, things: Things
 ) -> None:

@@ -31,6 +31,7 @@ from runner.execute.memory import (
 MEBI = 1 << 20
 LIMIT = 1000 * MEBI
 RESERVE = 50 * MEBI
+LARGE = "x = bytearray(64 << 20); x[::4096] = b'1' * len(x[::4096]); print(flush=True); open(0).read()"
 
 
 def memory(left: int, limit: int = LIMIT, kills: int = 0) -> Memory:
@@ -56,9 +57,7 @@ def python(script: str) -> Iterator[Process]:
 @pytest.fixture
 def large() -> Iterator[Process]:
     """A process with 64 MiB of its own."""
-    with python(
-        "x = bytearray(64 << 20); x[::4096] = b'1' * len(x[::4096]); print(flush=True); open(0).read()"
-    ) as process:
+    with python(LARGE) as process:
         yield process
 
 
@@ -78,19 +77,25 @@ def test_memory_is_short_when_the_reserve_is_touched(left: int, *, ends: bool) -
     assert short(memory(left)) is ends
 
 
-@pytest.mark.parametrize(("left", "ends"), [(2 * RESERVE, False), (2 * RESERVE - 1, True)])
-def test_memory_that_would_be_short_before_a_late_look_is_short_now(left: int, *, ends: bool) -> None:
+@pytest.mark.parametrize(("left", "ends"), [(3 * RESERVE, False), (3 * RESERVE - 1, True)])
+def test_memory_is_short_when_a_late_look_would_find_the_reserve_touched(left: int, *, ends: bool) -> None:
     assert short(memory(left), rate=2 * RESERVE / LATE) is ends
+
+
+def test_memory_that_becomes_free_again_is_no_more_of_it_yet() -> None:
+    assert short(memory(RESERVE - 1), rate=-2 * RESERVE / LATE)
 
 
 def test_growth_is_what_was_added_since_the_last_look() -> None:
     growth = Growth()
-    assert [growth.rate(used, now) for used, now in ((100, 1.0), (300, 1.5), (200, 2.5), (900, 2.5))] == [
-        0,
-        400,
-        -100,
-        0,
-    ]
+    assert [growth.rate(used, now) for used, now in ((100, 1.0), (300, 1.5), (200, 2.5))] == [0, 400, -100]
+
+
+def test_growth_of_looks_in_quick_succession_is_that_of_all_who_may_be_late() -> None:
+    growth = Growth()
+    for look in range(100):
+        growth.rate(0, look * LATE / 4)
+    assert growth.rate(100, 100 * LATE / 4) == pytest.approx(100 / LATE)
 
 
 async def test_a_run_that_grows_fast_is_ended_before_the_reserve_is_touched(large: Process) -> None:
@@ -178,6 +183,24 @@ async def test_a_second_run_is_not_ended_before_the_first_is_gone() -> None:
         left = 0
         await asyncio.wait_for(looked_again.wait(), 30)
         assert first.ended.done() is not second.ended.done()
+
+
+async def test_a_second_run_is_ended_when_it_takes_what_the_end_of_the_first_gave_back(large: Process) -> None:
+    back: list[int] = []
+
+    def read() -> Memory:
+        if first.ended.done() and not back:
+            back.append(LIMIT)
+            return memory(LIMIT)
+        return memory(0)
+
+    guard = MemoryGuard(lambda: memory(LIMIT))
+    with python(LARGE.replace("64", "96")) as larger:
+        async with run(guard, larger.pid) as first, run(guard, large.pid) as second:
+            guard._read = read
+            await asyncio.wait_for(first.ended, 30)
+            assert not second.ended.done()
+            await asyncio.wait_for(second.ended, 30)
 
 
 async def test_the_only_run_waits_for_nothing() -> None:
