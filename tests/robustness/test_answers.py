@@ -15,7 +15,7 @@ from bench.operator import OperatorProcess
 from runner.dev.controlplane import ControlPlane
 from tests.fixtures.gateway import Call, CutError, Gateway, Refusal
 from tests.fixtures.operators import PATIENCE
-from tests.fixtures.stage import Stage, staged
+from tests.fixtures.stage import LONG, Stage, staged
 from tests.fixtures.watcher import ALL
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
@@ -231,6 +231,69 @@ def test_an_object_that_is_deleted_and_made_anew_while_nobody_looks_is_run_as_a_
     assert stage.problems() == []
 
 
+def test_what_the_object_before_left_behind_gives_one_of_its_name_no_second_run(stage: Stage, name: str) -> None:
+    """The watch tells late that it was made anew, and its predecessor's child ends meanwhile."""
+    first = stage.things.create(name, {"text": "a"})
+    stage.things.wait(name, "Successful")
+    child = Child(stage.things.observer, name)
+    child.hold()
+    stage.watcher.rests()
+    Away(stage.between, "/things").begin()
+    stage.things.patch(name, {"metadata": {"finalizers": []}})
+    stage.things.delete(name)
+    wait_for("it to be gone", lambda: not stage.things.get(name), seconds=PATIENCE)
+    wait_for("its child to be collected", child.ends, seconds=PATIENCE)
+    second = stage.things.create(name, {"text": "b"})
+    before = len(heard(stage, name))
+    child.release()
+    wait_for("its child's end to be heard of", lambda: len(heard(stage, name)) > before, seconds=PATIENCE)
+    stage.between.right()
+    wait_for("the second to be told of", lambda: len(told_of(stage, name)) == 2, seconds=LONG)
+    stage.things.wait(name, "Successful")
+    stage.watcher.rests()
+    runs = [run for run in stage.watcher.runs() if run.uid == second["metadata"]["uid"]]
+    stage.goes(name)
+
+    assert [run.generation for run in runs] == [1]
+    stage.watcher.excused.add(first["metadata"]["uid"])
+    assert stage.problems() == []
+
+
+@dataclass
+class Child:
+    """The ConfigMap that the run of an object creates, under its name."""
+
+    observer: Observer
+    name: str
+
+    def hold(self) -> None:
+        """It stays until `release`, also when it is deleted."""
+        self._patch(["tests.example.com/hold"])
+
+    def release(self) -> None:
+        self._patch([])
+
+    def ends(self) -> bool:
+        child = self.observer.get("v1", "ConfigMap", self.name)
+        assert child is not None  # it is held
+        return "deletionTimestamp" in child["metadata"]
+
+    def _patch(self, finalizers: list[str]) -> None:
+        self.observer.patch("v1", "ConfigMap", self.name, {"metadata": {"finalizers": finalizers}})
+
+
+def heard(stage: Stage, name: str) -> list[object]:
+    """Reconciles that were begun because a child changed."""
+    decided = stage.operator.records("Decided")
+    return [one for one in decided if one["key"].endswith(f"/{name}") and "dependent" in one["triggers"]]
+
+
+def told_of(stage: Stage, name: str) -> list[object]:
+    """Creations that the operator has heard of."""
+    enqueued = stage.operator.records("Enqueued")
+    return [one for one in enqueued if one["key"].endswith(f"/{name}") and one["trigger"] in ("created", "start")]
+
+
 def test_a_right_that_is_taken_away_and_given_back_costs_nothing_that_was_asked_for_meanwhile(
     stage: Stage, name: str
 ) -> None:
@@ -257,15 +320,19 @@ def refusals(operator: OperatorProcess) -> list[object]:
 
 @dataclass
 class Away:
-    """The operator's watch is broken and cannot be made again until something replaces `before`."""
+    """The operator's watch is broken and cannot be made again until something replaces `before`.
+
+    Below `path` alone, where one is given.
+    """
 
     between: Gateway
+    path: str = ""
 
     def begin(self) -> None:
         met = threading.Event()
 
         def before(call: Call) -> Refusal | None:
-            if call.verb not in ("watch", "list"):
+            if call.verb not in ("watch", "list") or self.path not in call.path:
                 return None
             met.set()
             return Refusal(503, "ServiceUnavailable")
