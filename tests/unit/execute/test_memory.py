@@ -141,10 +141,21 @@ async def test_the_largest_run_is_ended_and_told_why(large: Process) -> None:
     assert not small.ended.done()
 
 
+FORKING = "import os; x = bytearray(b'1') * (64 << 20); os.fork() and print(flush=True); open(0).read()"
+
+
 def test_of_processes_forked_from_one_what_they_share_counts_once() -> None:
-    script = "import os; x = bytearray(b'1') * (64 << 20); os.fork() and print(flush=True); open(0).read()"
-    with python(script) as process:
+    with python(FORKING) as process:
         assert 64 * MEBI < sum(sizes(process.pid).values()) < 96 * MEBI
+
+
+@pytest.mark.parametrize("tells", [True, False])
+def test_processes_below_are_found_whether_or_not_the_kernel_tells_of_children(
+    monkeypatch: pytest.MonkeyPatch, *, tells: bool
+) -> None:
+    monkeypatch.setattr("runner.execute.memory._TELLS_CHILDREN", tells)
+    with python(FORKING) as process:
+        assert len(sizes(process.pid)) == 2
 
 
 async def test_the_largest_process_of_the_run_that_has_to_end_is_killed_at_once(large: Process) -> None:
