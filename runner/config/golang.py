@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_NUMBER = r"(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)"  # possessive: a text of any length is read in one go
-_PART = rf"{_NUMBER}(?:ns|us|µs|μs|ms|s|m|h)"
-_WHOLE = re.compile(rf"[+-]?(?:0|(?:{_PART})++)")
-_SPLIT = re.compile(rf"({_NUMBER})(ns|us|µs|μs|ms|s|m|h)")
-_BARE = re.compile(rf"[+-]?{_NUMBER}")
-_UNKNOWN = re.compile(rf"[+-]?(?:{_PART})*+{_NUMBER}([^0-9.]+)")
+_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([^0-9.]*)")
+"""A number and what follows it, up to the next."""
 LONGEST = (2**63 - 1) / 1e9
 """Seconds: Go counts nanoseconds in 64 bits."""
 _SHOWN = 64
@@ -27,21 +23,27 @@ def parse_duration(text: str) -> float:
 
     Raises ValueError, with the text Go gives, for anything else: empty, `30`, `1d`, inner spaces, 300 years.
     """
-    if not _WHOLE.fullmatch(text):
-        raise ValueError(_go_error(text))
-    seconds = sum(float(number) * _SECONDS[unit] for number, unit in _SPLIT.findall(text))
+    unsigned = text[1:] if text.startswith(("+", "-")) else text
+    seconds = 0.0 if unsigned == "0" else sum(_parts(unsigned, text))
     if seconds > LONGEST:
         raise ValueError(f"time: invalid duration {_quoted(text)}")
     return -seconds if text.startswith("-") else seconds
 
 
-def _go_error(text: str) -> str:
-    if _BARE.fullmatch(text):
-        return f"time: missing unit in duration {_quoted(text)}"
-    unknown = _UNKNOWN.match(text)
-    if unknown and unknown[1] not in _SECONDS:
-        return f"time: unknown unit {_quoted(unknown[1])} in duration {_quoted(text)}"
-    return f"time: invalid duration {_quoted(text)}"
+def _parts(unsigned: str, text: str) -> Iterator[float]:
+    """In seconds, each number with its unit. One by one, so that a text of any length is read in one go."""
+    at = 0
+    while at < len(unsigned) or not unsigned:
+        part = _PART.match(unsigned, at)
+        if part is None:
+            raise ValueError(f"time: invalid duration {_quoted(text)}")
+        number, unit = part.groups()
+        if not unit:
+            raise ValueError(f"time: missing unit in duration {_quoted(text)}")
+        if unit not in _SECONDS:
+            raise ValueError(f"time: unknown unit {_quoted(unit)} in duration {_quoted(text)}")
+        yield float(number) * _SECONDS[unit]
+        at = part.end()
 
 
 def _quoted(text: str) -> str:

@@ -16,6 +16,7 @@ from runner.config.golang import parse_duration
         ("300ms", 0.3),
         ("2us", 2e-6),
         ("87660h", 315576000),
+        ("+1.h", 3600),
     ],
 )
 def test_a_duration_is_read_in_seconds(text: str, seconds: float) -> None:
@@ -30,6 +31,11 @@ def test_a_duration_is_read_in_seconds(text: str, seconds: float) -> None:
         ("1d", 'time: unknown unit "d" in duration "1d"'),
         ("1 h", 'time: unknown unit " h" in duration "1 h"'),
         ("h", 'time: invalid duration "h"'),
+        ("-", 'time: invalid duration "-"'),
+        ("1h.", 'time: invalid duration "1h."'),
+        ("1h30", 'time: missing unit in duration "1h30"'),
+        ("1..5h", 'time: missing unit in duration "1..5h"'),
+        ("1h5d30m", 'time: unknown unit "d" in duration "1h5d30m"'),
     ],
 )
 def test_a_text_that_is_no_duration_is_refused_with_gos_text(text: str, message: str) -> None:
