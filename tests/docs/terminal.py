@@ -15,6 +15,10 @@ from tests.docs.page import INTERRUPT, Command, pattern
 # A prompt that can be told from everything else, which a virtual environment leaves as it is, and no colours.
 _PLAIN = {"PS1": "@prompt $?@\n", "PS2": "", "VIRTUAL_ENV_DISABLE_PROMPT": "1", "TERM": "dumb", "NO_COLOR": "1"}
 _PROMPT = re.compile(r"@prompt (\d+)@\n$")
+_WATCH_ENDED = re.compile(
+    r"^I\d{4} \S+ +\d+ reflector\.go:\d+\] .*watch ended with error.*: context canceled.*\n", re.MULTILINE
+)
+"""kubectl's word, now and then, on a watch that it has ended itself."""
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]|\r")
 
 
@@ -77,7 +81,8 @@ class Terminal:
 
     def _compare(self, command: Command) -> None:
         if command.shown:
-            found = re.match(pattern(command.shown) + r"\s*$", self._output)
+            output = _WATCH_ENDED.sub("", self._output)
+            found = re.match(pattern(command.shown) + r"\s*$", output)
             assert found, f"line {command.line}: the page shows\n{_text(command)}\nand this came:\n{self._output}"
         self._output = ""
 
