@@ -244,8 +244,7 @@ class Reconciler:
 
     async def _run(self, attempt: Attempt, body: Json, step: Perform) -> Outcome:
         key, uid = attempt.key, uid_of(body)
-        due = self._now() - timedelta(seconds=attempt.request.waited)
-        reasons = described(attempt.request.reasons, due)
+        reasons = described(attempt.request.reasons, self._now() - timedelta(seconds=attempt.request.waited))
         why = {"reasons": reasons, "attempt": attempt.number, "previous": attempt.previous}
         variables = extra_vars(body, attempt.watch, finalizing=step.finalizing, run=why)
         self._announcer.warned(key, uid, step.warnings + variables.warnings)
@@ -279,9 +278,8 @@ class Reconciler:
             step.content, body, self._now(), self._clock.now(), event=self._listeners.event
         )
         self._runs[attempt.key] = run
-        run.telling = asyncio.get_running_loop().call_later(
-            self._progress.every, self._progress.tell, attempt, run
-        )
+        loop = asyncio.get_running_loop()
+        run.telling = loop.call_later(self._progress.every, self._progress.tell, attempt, run)
         try:
             yield run
         finally:
