@@ -91,6 +91,11 @@ def test_growth_is_what_was_added_since_the_last_look() -> None:
     assert [growth.rate(used, now) for used, now in ((100, 1.0), (300, 1.5), (200, 2.5))] == [0, 400, -100]
 
 
+def test_growth_within_no_time_is_none() -> None:
+    growth = Growth()
+    assert [growth.rate(used, 1.0) for used in (100, 900)] == [0, 0]
+
+
 def test_growth_of_looks_in_quick_succession_is_that_of_all_who_may_be_late() -> None:
     growth = Growth()
     for look in range(100):
