@@ -20,7 +20,8 @@ _PARTIAL = (
 )
 _SHORT = re.compile(r"-[vkKbDJ]*[tlC]")
 """`-t`, `-l` and `-C`, also behind short options that take no value."""
-_VARIABLES = ("ANSIBLE_RUN_TAGS", "ANSIBLE_SKIP_TAGS")
+_VARIABLES = {"ANSIBLE_RUN_TAGS": ("", "all"), "ANSIBLE_SKIP_TAGS": ("",)}
+"""Variables of the environment, and the values that leave nothing out."""
 
 
 def unquoted(arguments: str) -> str:
@@ -41,7 +42,7 @@ def partial(arguments: str, environment: Mapping[str, str]) -> str:
                 return option
         elif _SHORT.match(word):
             return option
-    return next((name for name in _VARIABLES if environment.get(name, "") not in ("", "all")), "")
+    return next((name for name, whole in _VARIABLES.items() if environment.get(name, "") not in whole), "")
 
 
 def _words(arguments: str) -> list[str]:

@@ -24,6 +24,7 @@ from runner.execute.run import Run
 from runner.execute.rundir import RunDirectory, private_directory, write_private
 
 _PROXIES = ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
+_ANY_UNPARSED = "ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED"
 _LEFT_PLAY = re.compile("[0-9a-f]{32}")
 
 
@@ -73,7 +74,17 @@ def _write_environment(directory: RunDirectory, run: Run, environment: Mapping[s
 def of_all_runs(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables that every run gets and the operator itself has not."""
     modules = python_path(environment)
-    return ({"PYTHONPATH": modules} if modules else {}) | _past_proxies(environment)
+    paths = {"PYTHONPATH": modules} if modules else {}
+    return paths | _past_proxies(environment) | _strict_inventory(environment)
+
+
+def _strict_inventory(environment: Mapping[str, str]) -> dict[str, str]:
+    """An inventory that fails to parse fails the run, where the environment doesn't decide.
+
+    Ansible only warns of it, leaves out the plays of its hosts, and calls the run successful.
+    """
+    given = environment.get("ANSIBLE_INVENTORY") and _ANY_UNPARSED not in environment
+    return {_ANY_UNPARSED: "true"} if given else {}
 
 
 def _past_proxies(environment: Mapping[str, str]) -> dict[str, str]:

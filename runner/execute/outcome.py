@@ -26,6 +26,11 @@ from runner.objects import Body
 _REQUEUE = "requeue_after"
 _REQUEUE_FULL = "operator_sdk.util.requeue_after"
 _SET_FACT = frozenset({"set_fact", "ansible.builtin.set_fact", "ansible.legacy.set_fact"})
+_META = frozenset({"meta", "ansible.builtin.meta", "ansible.legacy.meta"})
+_UNMATCHED = re.compile(
+    r"Could not match supplied host pattern, ignoring: \S+|Unable to parse \S+ as an inventory source"
+)
+"""Warnings that Ansible gives when a play may lack hosts."""
 _AT_TASK = TASK_STARTS | {"error"}
 """Events that say at which task the play is."""
 _WORDS = frozenset({"verbose", "error"})
@@ -69,7 +74,8 @@ class Outcome:
     real one would change, `uncompared` says of which nobody knows; `requeue_after` is in seconds, where the role
     asked for it (0 too); `forgiven` counts tasks that failed and were rescued or ignored; `engine` is how it was
     started (warm or cold), `why_cold` why it was not warm though it might have been; `changed` names the first
-    MOST_CHANGED tasks that changed something.
+    MOST_CHANGED tasks that changed something; `left_out` says why a run that succeeded may have left out plays or
+    tasks, empty if it didn't.
     """
 
     ending: Ending
@@ -89,6 +95,7 @@ class Outcome:
     engine: Engine = Engine.COLD
     why_cold: str = ""
     changed: tuple[str, ...] = ()
+    left_out: str = ""
 
     @property
     def succeeded(self) -> bool:
@@ -110,7 +117,8 @@ def result_of(outcome: Outcome) -> str:
 @dataclass(frozen=True, slots=True)
 class State:
     """What is known so far: `task` is the event data of the last task, `recap` Ansible's last event,
-    `error` the last error that Ansible printed outside of a result, with the lines after it.
+    `error` the last error that Ansible printed outside of a result, with the lines after it; `ends` counts the
+    `meta` tasks that ended something early; `unmatched` says which hosts weren't there.
     """
 
     failures: tuple[Failure, ...] = ()
@@ -122,6 +130,8 @@ class State:
     error: str = field(default="", repr=False)
     facts: Mapping[str, Any] = field(default_factory=dict, repr=False)
     changed: tuple[str, ...] = ()
+    ends: int = 0
+    unmatched: str = ""
 
 
 def fold(state: State, event: Event) -> State:
@@ -130,15 +140,30 @@ def fold(state: State, event: Event) -> State:
     changes: dict[str, Any] = {}
     if kind in _AT_TASK:
         changes["task"] = data
+        changes["ends"] = state.ends + (kind in TASK_STARTS and _ends_early(data))
+    elif kind == "runner_on_skipped" and state.ends and _ends_early(data):
+        changes["ends"] = state.ends - 1  # its condition was false
+    elif kind == "playbook_on_no_hosts_matched":
+        changes["unmatched"] = "no hosts matched"
     elif kind == "playbook_on_stats":
         changes["recap"] = event
     else:
         state = _noted(state, kind, data, text)
     if text:
         changes["tail"] = _longer(state.tail, text)
+        if not state.unmatched and (unmatched := _UNMATCHED.search(text)):
+            changes["unmatched"] = unmatched[0]
         if kind in _WORDS and (state.error or cause.ERROR_LINE.match(text)):
             changes["error"] = cause.with_error(state.error, text)
     return replace(state, **changes) if changes else state
+
+
+def _ends_early(data: Mapping[str, Any]) -> bool:
+    """Whether the task is a `meta` that ends a play, batch, role or host, or one whose words are hidden."""
+    if data.get("task_action") not in _META:
+        return False
+    words = str(data.get("task_args") or "")
+    return "end_" in words or "_raw_params=" not in words
 
 
 def _noted(state: State, kind: str, data: Mapping[str, Any], text: object) -> State:
@@ -207,7 +232,14 @@ def conclude(
         forgiven=sum(sum(_counts(recap, name).values()) for name in ("rescued", "ignored")),
         requeue_after=state.requeue_after,
         changed=state.changed,
+        left_out=_left_out(state),
     )
+
+
+def _left_out(state: State) -> str:
+    if state.unmatched:
+        return f"a play of it had no hosts, or not all ({state.unmatched[:_TAIL_WIDTH]})"
+    return "a meta task ended a play, batch, role or host of it early" if state.ends else ""
 
 
 def _last_words(state: State, ending: Ending, code: int, deadline: float | None, memory: str) -> Iterable[Failure]:

@@ -38,6 +38,10 @@ def test_so_is_a_variable_that_does(name: str) -> None:
     assert partial("-v", {name: ""}) == ""
 
 
+def test_to_skip_all_tags_leaves_all_out() -> None:
+    assert partial("", {"ANSIBLE_SKIP_TAGS": "all"}) == "ANSIBLE_SKIP_TAGS"
+
+
 def test_all_tags_leave_nothing_out() -> None:
     assert partial("", {"ANSIBLE_RUN_TAGS": "all"}) == ""
 

@@ -206,3 +206,43 @@ def test_the_first_tasks_that_changed_something_are_named() -> None:
         event("runner_on_ok", task=f"site : Task {n}", role="site", res={"changed": n != 2}) for n in range(1, 15)
     ]
     assert outcome(*tasks, recap()).changed == ("Task 1", *(f"Task {n}" for n in range(3, 12)))
+
+
+def meta(words: str, kind: str = "playbook_on_task_start") -> Event:
+    return event(kind, task_action="meta", task_args=words)
+
+
+@pytest.mark.parametrize(
+    "words", ["_raw_params=end_play", "_raw_params=end_host", "_raw_params=end_role", "hidden"]
+)
+def test_a_meta_task_that_ends_something_early_leaves_a_part_out(words: str) -> None:
+    assert outcome(meta(words), recap(ok={"localhost": 1})).left_out == (
+        "a meta task ended a play, batch, role or host of it early"
+    )
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [meta("_raw_params=flush_handlers")],
+        [meta("_raw_params=end_play"), meta("_raw_params=end_play", "runner_on_skipped")],
+        [event("playbook_on_task_start", task_action="debug", task_args="msg=end_play")],
+    ],
+    ids=["flushes handlers", "is skipped", "is another task"],
+)
+def test_nothing_is_left_out_by_a_task_that(events: list[Event]) -> None:
+    assert outcome(*events, recap(ok={"localhost": 1})).left_out == ""
+
+
+@pytest.mark.parametrize(
+    "warning",
+    [
+        event("playbook_on_no_hosts_matched", stdout="skipping: no hosts matched"),
+        event("warning", stdout="[WARNING]: Could not match supplied host pattern, ignoring: workers"),
+        event("verbose", stdout="[WARNING]: Unable to parse /tmp/hosts as an inventory source"),
+    ],
+)
+def test_hosts_that_are_missing_leave_plays_out(warning: Event) -> None:
+    found = outcome(warning, recap(ok={"localhost": 1}))
+    assert found.succeeded
+    assert found.left_out.startswith("a play of it had no hosts, or not all")
