@@ -162,12 +162,20 @@ class KindAbsentError(KubeError):
     """The API server does not serve this kind (yet)."""
 
 
+class TooManyObjectsError(KubeError):
+    """A list is longer than what may be read of it."""
+
+
 class ListenError(OperatorError):
     """An address the operator was told to listen on, and cannot."""
 
 
 class BodyError(OperatorError):
     """A request's body that cannot be given its owner, although the API server might accept it."""
+
+
+class MediaTypeError(BodyError):
+    """A request's body in a format that can't be read here."""
 
 
 class UnownedError(OperatorError):

@@ -34,6 +34,7 @@ from runner.kube.client import Client
 from runner.kube.discovery import Discovery, ObjectsApi
 from runner.kube.leader import Reactions, exit_within, leadership
 from runner.kube.listwatch import Change
+from runner.kube.mark_key import MarkKey
 from runner.kube.recorder import Recorder
 from runner.kube.reflector import Reflector
 from runner.kube.sockets import Fence
@@ -158,6 +159,7 @@ class _Parts:
             metrics=self._metrics,
             leading=fence.is_open,
             keeps_children=with_children.__contains__,
+            marks=MarkKey(self.client, self._settings).marks,
         )
 
     def _sources(self) -> Watching:

@@ -32,6 +32,7 @@ from runner.execute.root import private_root
 from runner.execute.run import Event, Run
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery, ObjectsApi, Resource
+from runner.kube.mark_key import MarkKey
 from runner.kube.named import choose
 from runner.kube.recorder import Recorder
 from runner.logs import configure_logs
@@ -48,6 +49,7 @@ FLAGS = (
     "ansible-args",
     "run-deadline",
     "runner-dir",
+    "prune-key-file",
 )
 """Of `run`, those that mean something for one reconcile."""
 _LAST_EVENTS = 5.0
@@ -221,6 +223,7 @@ class _One:
             inject=settings.inject_owner_ref,
             watched=lambda gvk: gvk == watch.gvk,
             keeps_children=lambda _: any(map(uses_children, watch.status.values())),
+            marks=MarkKey(client, settings).marks,
         )
         self._executor = Executor(private_root(settings.runner_dir), settings.environment, console=Live())
         self._reconciler = Reconciler(

@@ -26,7 +26,7 @@ from runner.config.settings import Settings, read_settings
 from runner.config.watches import Engine, Watch
 from runner.config.watchesfile import load_watches
 from runner.config.yamlfile import read_all_yaml
-from runner.control import prune
+from runner.control import prune, superfluous
 from runner.control.message import failure_message
 from runner.control.pause import PLACES
 from runner.differences import Difference, difference, masked
@@ -38,6 +38,7 @@ from runner.execute.variables import extra_vars
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery, ObjectsApi
 from runner.logs import configure_logs
+from runner.marks import claimed_creator
 from runner.objects import GroupVersionKind, Json, ObjectKey, Owner, texts
 from runner.serve.grants import Grant
 from runner.serve.proxy import Proxy
@@ -238,16 +239,19 @@ class _One:
             found.superfluous.extend(await self._superfluous(grant.owner, body, outcome, touched))
 
     async def _superfluous(self, owner: Owner, body: Json, outcome: Outcome, touched: Touched) -> list[ObjectKey]:
-        why = prune.reason_not_to(outcome, self.part)
+        why = superfluous.reason_not_to_prune(outcome, self.part)
         if why:
             sys.stderr.write(f"Note: nothing of {owner.key} would be pruned after such a run: {why}\n")
             return []
-        places = prune.places_of(texts(body["metadata"].get("annotations")).get(PLACES, ""))
+        annotations = texts(body["metadata"].get("annotations"))
+        listed, _, _ = annotations.get(PLACES, "").rpartition(";")
         objects = ObjectsApi(self.cluster.client, self.cluster.discovery)
-        found = await prune.look(objects, places, owner, touched)
-        if found.problems:
-            raise RunError(f"{owner.key}: what would be pruned cannot be told: {'; '.join(found.problems)}")
-        return [key for key, _ in found.superfluous]
+        # The key of marks is the operator's: here a mark counts by the UID that it names.
+        judge = superfluous.Judge(owner, touched, lambda found, _name: claimed_creator(found))
+        findings = await prune.find(objects, superfluous.scopes_of(listed), judge)
+        if findings.problems:
+            raise RunError(f"{owner.key}: what would be pruned cannot be told: {'; '.join(findings.problems)}")
+        return [key for key, _ in findings.superfluous]
 
     def _run(self, watch: Watch, key: ObjectKey, body: Json, grant: Grant) -> Run:
         return Run(

@@ -209,6 +209,14 @@ RUN_FLAGS = (
         " it has them",
         ours=True,
     ),
+    Flag(
+        "prune-key-file",
+        str,
+        "",
+        "file with the key (32 bytes or more) that marks what runs create, for `prune`; default: in a pod the"
+        " Secret LEADER_ELECTION_ID-prune-key, elsewhere ~/.local/state/ansible-operator-runner/prune-key",
+        ours=True,
+    ),
     Flag("runner-dir", str, "/tmp/ansible-operator/runner", "where runs keep their files", ours=True),  # noqa: S108
     Flag(
         "reconcile-at-start",

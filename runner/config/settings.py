@@ -44,6 +44,11 @@ class ClusterSettings:
     http_proxy: str = field(default="", repr=False)
     no_proxy: str = ""
 
+    @property
+    def in_pod(self) -> bool:
+        """Whether the operator logs in as the pod that it runs in."""
+        return bool(self.service_host) and not self.kubeconfig
+
     @classmethod
     def read(cls, environment: Mapping[str, str], kubeconfig: str = "") -> Self:
         """`kubeconfig` goes before the variable. Of proxy variables either case counts, the upper one first."""
@@ -66,7 +71,8 @@ class Settings:
     """Flags and environment. Durations are in seconds; an empty `namespaces` means all of them.
 
     `environment` is what runs inherit; per-kind numbers are looked up in it by `workers` and `verbosity`.
-    `console_verbosity` and `debug_logs` say how much of the output of Ansible the console shows.
+    `console_verbosity` and `debug_logs` say how much of the output of Ansible the console shows. `state_directory`
+    is where this user's programs keep what outlives them; None where there is none.
     """
 
     watches_file: Path = Path("watches.yaml")
@@ -101,6 +107,8 @@ class Settings:
     webhooks: str = "auto"
     webhook_port: int = 9443
     webhook_cert_path: str = ""
+    prune_key_file: str = ""
+    state_directory: Path | None = None
     reconcile_at_start: bool = True
     watch: bool = False
     cluster: ClusterSettings = NOTHING_GIVEN
@@ -190,6 +198,7 @@ def read_settings(parsed: Namespace, environment: Mapping[str, str], *, terminal
         "console_verbosity": _decimal(environment.get("ANSIBLE_VERBOSITY", "")),
         "debug_logs": _switch(environment.get("ANSIBLE_DEBUG_LOGS", "")),
         "temporary_directory": Path(environment.get("TMPDIR") or "/tmp"),  # noqa: S108  (as Go's os.TempDir)
+        "state_directory": _state_directory(environment),
         "log_level": flags["zap_log_level"] or ("debug" if flags["zap_devel"] else "info"),
         "log_encoder": flags["zap_encoder"] or _usual_encoder(terminal=terminal, devel=flags["zap_devel"]),
         "log_stacktrace_level": flags["zap_stacktrace_level"] or ("warning" if flags["zap_devel"] else "error"),
@@ -229,6 +238,13 @@ def _election_id(parsed: Namespace, environment: Mapping[str, str]) -> str:
     """OPERATOR_NAME is a deprecated way to give it."""
     given = getattr(parsed, "leader_election_id", None)
     return environment.get("OPERATOR_NAME", "") if given is None else str(given)
+
+
+def _state_directory(environment: Mapping[str, str]) -> Path | None:
+    """By the XDG base directory specification, which ignores relative paths."""
+    home = environment.get("HOME", "")
+    state = environment.get("XDG_STATE_HOME") or (f"{home}/.local/state" if home else "")
+    return Path(state) / "ansible-operator-runner" if state.startswith("/") else None
 
 
 def _namespaces(text: str) -> tuple[str, ...]:

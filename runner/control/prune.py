@@ -1,14 +1,14 @@
-"""What a run no longer produces: after a success, dependents that it neither wrote nor read are deleted.
+"""Prunes: after a successful and complete run, deletes what earlier runs created and this run left out.
 
-Where a custom resource's dependents may be stands in an annotation on it, written before the first one is there:
-so neither a restart nor a kill of the operator forgets a place.
+Only an object with a valid mark of this very custom resource is deleted (`runner.marks`). A signed annotation on
+the custom resource lists the scopes that its objects are in, and is written before the first object exists there:
+neither a restart nor a kill of the operator forgets a scope, and nobody else can add one.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
@@ -17,262 +17,259 @@ import structlog
 
 from runner.control.attempt import Attempt, UnderWay
 from runner.control.pause import PLACES
-from runner.control.publish import PRUNE_FAILED, Announcer, Writer
+from runner.control.publish import NOT_PRUNED, PRUNE_FAILED, Announcer, Writer
+from runner.control.superfluous import (
+    MOST_SCOPES,
+    Findings,
+    Judge,
+    Name,
+    RunObjects,
+    Scope,
+    is_own,
+    reason_not_to_prune,
+    reason_to_wait,
+    scopes_of,
+    text_of,
+)
 from runner.errors import ConflictError, KindAbsentError, KubeError, LeadershipLostError, NotFoundError
 from runner.execute.outcome import Outcome
 from runner.kube.discovery import ObjectsApi
-from runner.objects import (
-    PREFIX,
-    PRIMARY,
-    PRIMARY_TYPE,
-    GroupVersionKind,
-    ObjectKey,
-    ObjectMeta,
-    Owner,
-    texts,
-    uid_of,
-)
+from runner.marks import MARK, Marks, ObjectName
+from runner.objects import Body, GroupVersionKind, ObjectKey, ObjectMeta, Owner, texts, uid_of
 
-KEEP = PREFIX + "prune"
-"""On a dependent: with any value but "true" it is never pruned."""
-MOST_PLACES = 200
-"""Of one custom resource, whose annotation others may edit."""
-HELM = ("meta.helm.sh/release-name", "owner", "helm")
-"""What Helm keeps account of itself: an annotation of its objects, label and value of its own."""
-_PLACE = re.compile(r"(?:([^/@\s]+)/)?([^/@\s]+)/([^/@\s]+)@([^/@\s]*)")
+PRUNED_WITHIN = 30.0
+"""Seconds that listing and deleting may take after one run; the next run goes on."""
+MOST_LISTED = 50_000
+"""Objects that are looked at after one run."""
+MOST_ADOPTED = 200
+"""Objects that one run adopts; the next run goes on."""
+_NAMED = 10
+"""Objects that an Event names."""
 log = structlog.get_logger(__name__)
-Name = tuple[str, str, str]
-"""Plural of the kind, namespace, name."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Place:
-    """A kind, and the namespace that dependents of it are in; empty where they are cluster-scoped."""
-
-    gvk: GroupVersionKind
-    namespace: str
-
-    def __str__(self) -> str:
-        return f"{self.gvk.api_version}/{self.gvk.kind}@{self.namespace}"
-
-
-def places_of(text: str) -> frozenset[Place]:
-    """What the annotation says; what nobody can read of it is left out."""
-    found = (_PLACE.fullmatch(part.strip()) for part in text.split(","))
-    places = {Place(GroupVersionKind(match[1] or "", match[2], match[3]), match[4]) for match in found if match}
-    return frozenset(sorted(places)[:MOST_PLACES])
-
-
-def text_of(places: Iterable[Place]) -> str:
-    return ",".join(map(str, sorted(places)))
-
-
-def reason_not_to(outcome: Outcome, part: str) -> str:
-    """Why a run does not show what is still wanted; empty where it does. `part` names the option that
-    makes runs only a part of their content, if one does.
-    """
-    if not outcome.succeeded or outcome.stats is None:
-        return "it failed"
-    if part:
-        return f"{part} left out a part of it"
-    if outcome.requeue_after:
-        return "it asked to be called again, and may not have come to its end"
-    if outcome.forgiven:
-        return "a task of it failed, and was rescued or ignored"
-    if not (outcome.stats.ok or outcome.stats.skipped):
-        return "it had no task"
-    return ""
-
-
-class Touched(Protocol):
-    """What a run has dealt with."""
-
-    @property
-    def names(self) -> Collection[Name]: ...
+class Touched(RunObjects, Protocol):
+    """The objects that a run has written or read."""
 
     @property
     def written(self) -> Collection[Name]: ...
 
-    def unclear(self, plural: str) -> bool: ...
+    @property
+    def unmarked(self) -> Mapping[Name, tuple[ObjectKey, ObjectMeta]]:
+        """Those that the run wrote and that have no valid mark, as last answered."""
 
 
 class Grant(Protocol):
-    """What lets a run pass the API proxy, which notes what the run deals with."""
+    """A run's permission to pass the API proxy, which notes what the run deals with."""
 
     @property
     def owner(self) -> Owner: ...
 
-    def take_account(self, on_write: Callable[[GroupVersionKind, str], Awaitable[None]]) -> Touched: ...
+    async def key(self) -> Marks | None: ...
 
-    async def deleted(self, deletion: Awaitable[object]) -> None: ...
+    def take_account(
+        self, on_write: Callable[[GroupVersionKind, str], Awaitable[None]], marks: Marks
+    ) -> Touched: ...
 
-
-def is_own(meta: ObjectMeta, owner: Owner) -> bool:
-    """Whether the object names this custom resource as its owner, and nobody else."""
-    if any(ref.uid != owner.uid for ref in meta.owners):
-        return False
-    annotations = dict(meta.annotations)
-    if PRIMARY not in annotations and PRIMARY_TYPE not in annotations:
-        return bool(meta.owners)
-    where = f"{owner.namespace}/{owner.name}" if owner.namespace else owner.name
-    kind = f"{owner.gvk.kind}.{owner.gvk.group}" if owner.gvk.group else owner.gvk.kind
-    return (annotations.get(PRIMARY), annotations.get(PRIMARY_TYPE)) == (where, kind)
-
-
-def is_kept(meta: ObjectMeta) -> bool:
-    """Whether the object is never pruned, or is going already."""
-    annotations, (released, label, helm) = dict(meta.annotations), HELM
-    by_helm = released in annotations or dict(meta.labels).get(label) == helm
-    return by_helm or annotations.get(KEEP, "true") != "true" or meta.deletion is not None
-
-
-def holds_more(plural: str, name: str, touched: Collection[Name]) -> bool:
-    """Whether much else would go with the object: all of a kind, or of a namespace that the run works in."""
-    if plural == "customresourcedefinitions":
-        return True
-    return plural == "namespaces" and any(namespace == name for _, namespace, _ in touched)
+    async def own_write(self, method: str, write: Awaitable[object]) -> None: ...
 
 
 @dataclass(slots=True)
-class Account:
-    """Of one run: where dependents of its custom resource may be, and what it has dealt with.
+class PruneState:
+    """Of one run: the scopes of its custom resource's objects, and the objects that it deals with.
 
-    `left` are the dependents that were there after the run before; None where nobody knows.
+    `body` is the custom resource that the run is about; `before` are the objects that remained after the previous
+    run, None if unknown.
     """
 
     attempt: Attempt
     run: UnderWay
     grant: Grant
-    places: set[Place]
-    left: frozenset[Name] | None
+    marks: Marks
+    body: Body
+    scopes: set[Scope]
+    before: frozenset[Name] | None
     touched: Touched = field(init=False)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
+    @property
+    def key(self) -> ObjectKey:
+        return self.attempt.key
 
-@dataclass(slots=True)
-class Found:
-    """Dependents that are superfluous, those that stay, and what went wrong."""
-
-    superfluous: list[tuple[ObjectKey, ObjectMeta]] = field(default_factory=list)
-    staying: set[Name] = field(default_factory=set)
-    pruned: list[ObjectKey] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-
-    def sort(self, place: Place, plural: str, metas: Iterable[ObjectMeta], owner: Owner, touched: Touched) -> None:
-        """Decide what becomes of the objects of one place."""
-        for meta in metas:
-            if meta.uid == owner.uid or not is_own(meta, owner):
-                continue
-            name = (plural, meta.namespace, meta.name)
-            wanted = name in touched.names or touched.unclear(plural)
-            if wanted or is_kept(meta) or holds_more(plural, meta.name, touched.names):
-                self.staying.add(name)
-            else:
-                self.superfluous.append((ObjectKey(place.gvk, meta.namespace, meta.name), meta))
+    @property
+    def uid(self) -> str:
+        return self.grant.owner.uid
 
 
-async def look(objects: ObjectsApi, places: Iterable[Place], owner: Owner, touched: Touched) -> Found:
-    """What a run has left over of its custom resource's dependents in these places."""
-    found = Found()
-    for place in sorted(places):
+async def find(objects: ObjectsApi, scopes: Iterable[Scope], judge: Judge) -> Findings:
+    """List the scopes, and sort what is in them."""
+    findings, left = Findings(), MOST_LISTED
+    for scope in sorted(scopes):
         try:
-            plural, metas = await objects.metadata(place.gvk, place.namespace)
+            plural, metas = await objects.metadata(scope.gvk, scope.namespace, most=left)
         except (KindAbsentError, NotFoundError):
             continue  # the kind is gone, and its objects with it
         except LeadershipLostError:
             raise
         except KubeError as error:
-            found.problems.append(f"{place.gvk.kind}s cannot be listed: {error}")
+            findings.problems.append(f"{scope.gvk.kind}s cannot be listed: {error}")
         else:
-            found.sort(place, plural, metas, owner, touched)
-    return found
+            left -= len(metas)
+            findings.add(judge, scope, plural, metas)
+    return findings
 
 
 class Pruning:
-    """Keeps account of runs, and deletes what they leave over."""
+    """Follows runs, and deletes the objects that they leave out."""
 
     def __init__(self, objects: ObjectsApi, writer: Writer, announcer: Announcer) -> None:
         self._objects = objects
         self._writer = writer
         self._announcer = announcer
-        self._left: dict[ObjectKey, frozenset[Name]] = {}
-        self._known: dict[GroupVersionKind, set[GroupVersionKind]] = {}
+        self._remaining: dict[ObjectKey, frozenset[Name]] = {}
+        self._kinds: dict[GroupVersionKind, set[GroupVersionKind]] = {}
 
     def forget(self, key: ObjectKey) -> None:
-        self._left.pop(key, None)
+        self._remaining.pop(key, None)
 
-    def begin(self, attempt: Attempt, run: UnderWay, grant: Grant) -> Account:
-        """A run begins, which lasts until `end`."""
-        annotations = texts(run.body["metadata"].get("annotations"))
-        # Whatever ends this run, only its own success says anew what is there.
-        left = self._left.pop(attempt.key, None)
-        account = Account(attempt, run, grant, set(places_of(annotations.get(PLACES, ""))), left)
-        account.touched = grant.take_account(partial(self._write_down, account))
-        return account
+    async def begin(self, attempt: Attempt, run: UnderWay, grant: Grant) -> PruneState | None:
+        """Follow a run until `end`; None without a key for marks: nothing is pruned then."""
+        marks = await grant.key()
+        # However this run ends, only its own success tells what remains.
+        before = self._remaining.pop(attempt.key, None)
+        if marks is None:
+            return None
+        state = PruneState(attempt, run, grant, marks, run.body, set(_scopes(run.body, marks)), before)
+        state.touched = grant.take_account(partial(self._record_scope, state), marks)
+        return state
 
-    async def end(self, account: Account, outcome: Outcome, part: str) -> None:
-        """Delete what is superfluous, if the run shows what is; `part` as for `reason_not_to`."""
-        why = reason_not_to(outcome, part)
+    async def end(self, state: PruneState, outcome: Outcome, part: str) -> None:
+        """Adopt what the run wrote, and delete what it left out, if the run shows what is wanted.
+
+        `part` as for `reason_not_to_prune`.
+        """
+        if outcome.succeeded:
+            await self._adopt(state)
+        why = reason_not_to_prune(outcome, part)
         if not why:
-            await self._prune(account)
+            await self._prune(state)
         elif outcome.succeeded:
-            log.info("Nothing pruned", key=str(account.attempt.key), why=why)
+            log.info("Nothing pruned", key=str(state.key), why=why)
 
-    async def _write_down(self, account: Account, kind: GroupVersionKind, namespace: str) -> None:
-        """What others of its kind have in their namespace is likely to follow: one write for all."""
-        place, key = Place(kind, namespace), account.attempt.key
-        if place in account.places:
+    async def _record_scope(self, state: PruneState, kind: GroupVersionKind, namespace: str) -> None:
+        """Kinds that others of its kind have in their namespace are likely to follow: one write for all."""
+        scope, key = Scope(kind, namespace), state.key
+        if scope in state.scopes:
             return
-        async with account.lock:
-            if place in account.places or len(account.places) >= MOST_PLACES:
+        async with state.lock:
+            if scope in state.scopes or len(state.scopes) >= MOST_SCOPES:
                 return
-            known = self._known.setdefault(key.gvk, set())
-            known |= {kind} if namespace == key.namespace else set()
-            wanted = account.places | {place} | {Place(gvk, key.namespace) for gvk in known}
-            await self._annotate(account, wanted)
-            account.places = wanted
+            kinds = self._kinds.setdefault(key.gvk, set())
+            kinds |= {kind} if namespace == key.namespace else set()
+            wanted = state.scopes | {scope} | {Scope(gvk, key.namespace) for gvk in kinds}
+            await self._annotate(state, wanted)
+            state.scopes = wanted
 
-    async def _annotate(self, account: Account, places: Collection[Place]) -> None:
-        key, run = account.attempt.key, account.run
+    async def _annotate(self, state: PruneState, scopes: Collection[Scope]) -> None:
+        key, run, marks = state.key, state.run, state.marks
+
+        def text(before: str) -> str:
+            known = scopes_of(marks.unsigned(state.uid, before))
+            return marks.signed(state.uid, text_of({*known, *scopes}))
+
         try:
-            body = await self._writer.annotate(
-                key, run.body, PLACES, lambda before: text_of({*places_of(before), *places})
-            )
-            run.body = body or run.body
+            run.body = await self._writer.annotate(key, run.body, PLACES, text) or run.body
         except LeadershipLostError:
             raise
         except KubeError as error:
             lost = "What a run writes will not be pruned if the operator is restarted first: it could not be noted"
-            log.warning(lost, key=str(key), places=text_of(places), error=str(error))
+            log.warning(lost, key=str(key), places=text_of(scopes), error=str(error))
 
-    async def _prune(self, account: Account) -> None:
-        key, touched = account.attempt.key, account.touched
-        if account.left is not None and account.left <= set(touched.names):
-            self._left[key] = account.left | frozenset(touched.written)
-            return  # all that was there is wanted still
-        found = await look(self._objects, account.places, account.grant.owner, touched)
-        for child, meta in found.superfluous:
-            await self._delete(child, meta, found, account.grant)
-        if len(found.pruned) == len(found.superfluous) and not found.problems:
-            self._left[key] = frozenset(found.staying)
-        self._tell(account.attempt, found)
+    async def _adopt(self, state: PruneState) -> None:
+        """Mark objects that the run wrote and that were created without a mark."""
+        for key, meta in list(state.touched.unmarked.values())[:MOST_ADOPTED]:
+            name = ObjectName.of(key.gvk, key.namespace, key.name)
+            if not is_own(meta, state.grant.owner) or state.marks.creator(dict(meta.annotations), name):
+                continue
+            annotations = {MARK: state.marks.mark(state.uid, name)}
+            try:
+                await state.grant.own_write("PATCH", self._objects.annotate(key, meta, annotations))
+            except LeadershipLostError:
+                raise
+            except KubeError as error:  # the next run that writes the object tries again
+                log.info("Not marked", key=str(state.key), object=str(key), error=str(error))
 
-    async def _delete(self, key: ObjectKey, meta: ObjectMeta, found: Found, grant: Grant) -> None:
+    async def _prune(self, state: PruneState) -> None:
+        key, touched = state.key, state.touched
+        if state.before is not None and state.before <= set(touched.names):
+            self._remaining[key] = state.before | frozenset(touched.written)
+            return  # everything that remained is still wanted
+        judge, findings = Judge(state.grant.owner, touched, state.marks.creator), Findings()
+        pruned: list[ObjectKey] = []
         try:
-            await grant.deleted(self._objects.remove(key, meta))
+            async with asyncio.timeout(PRUNED_WITHIN):
+                findings = await find(self._objects, state.scopes, judge)
+                why = await self._reason_to_wait(state) if findings.superfluous else ""
+                for child, meta in () if why else findings.superfluous:
+                    await self._delete(child, meta, state, pruned, findings.problems)
+        except TimeoutError:
+            findings.problems.append(f"it took longer than {PRUNED_WITHIN:g} s: the next run goes on")
+            why = ""
+        if len(pruned) == len(findings.superfluous) and not findings.problems:
+            self._remaining[key] = frozenset(findings.remaining)
+        self._report(state, findings, pruned, why)
+
+    async def _reason_to_wait(self, state: PruneState) -> str:
+        """Compare the custom resource as it is now with the one that the run was about."""
+        try:
+            now = await self._objects.get(state.key)
+        except NotFoundError:
+            return "the custom resource is gone"
+        except LeadershipLostError:
+            raise
+        except KubeError as error:
+            return f"the custom resource can't be read: {error}"
+        watch, moment = state.attempt.watch, state.attempt.now()
+        return reason_to_wait(state.body, now, moment, annotations_count=watch.watch_annotations)
+
+    async def _delete(
+        self, key: ObjectKey, meta: ObjectMeta, state: PruneState, pruned: list[ObjectKey], problems: list[str]
+    ) -> None:
+        try:
+            await state.grant.own_write("DELETE", self._objects.remove(key, meta))
         except (ConflictError, NotFoundError) as error:  # somebody else is at it: the next run looks again
             log.debug("not pruned", key=str(key), error=str(error))
         except LeadershipLostError:
             raise
         except KubeError as error:
-            found.problems.append(f"{key} cannot be deleted: {error}")
+            problems.append(f"{key} cannot be deleted: {error}")
         else:
-            found.pruned.append(key)
+            pruned.append(key)
 
-    def _tell(self, attempt: Attempt, found: Found) -> None:
-        uid = uid_of(attempt.body or {"metadata": {}})
-        attempt.pruned = tuple(found.pruned)
-        self._announcer.pruned(attempt.key, uid, found.pruned)
-        if found.problems:
-            log.warning("Not all could be pruned", key=str(attempt.key), problems=found.problems)
-        self._announcer.warned(attempt.key, uid, tuple(found.problems), PRUNE_FAILED)
+    def _report(self, state: PruneState, findings: Findings, pruned: Sequence[ObjectKey], why: str) -> None:
+        key, uid = state.key, state.uid
+        state.attempt.pruned = tuple(pruned)
+        self._announcer.pruned(key, uid, pruned)
+        kept: tuple[str, ...] = ()
+        if why:
+            kept = (_kept([child for child, _ in findings.superfluous], why),)
+        elif findings.unproven:
+            kept = (_kept(findings.unproven, "nothing proves that a run of this resource created it"),)
+        for message in kept:
+            log.info("Nothing pruned" if why else "Not pruned", key=str(key), why=message)
+        self._announcer.noted(key, uid, kept, NOT_PRUNED)
+        if findings.problems:
+            log.warning("Not all could be pruned", key=str(key), problems=findings.problems)
+        self._announcer.warned(key, uid, tuple(findings.problems), PRUNE_FAILED)
+
+
+def _scopes(body: Body, marks: Marks) -> frozenset[Scope]:
+    """The scopes that the custom resource's annotation lists; none if the operator didn't sign it."""
+    annotations = texts((body.get("metadata") or {}).get("annotations"))
+    return scopes_of(marks.unsigned(uid_of(body), annotations.get(PLACES, "")))
+
+
+def _kept(keys: Sequence[ObjectKey], why: str) -> str:
+    named = ", ".join(map(str, keys[:_NAMED]))
+    more = f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else ""
+    return f"Kept, though the run no longer produces it: {named}{more} ({why})"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 import structlog
 
@@ -37,6 +37,7 @@ DEPENDENT_CHANGED = "DependentChanged"
 REFERENCE_CHANGED = "ReferenceChanged"
 UNUSABLE = "UnusableReference"
 PRUNED = "Pruned"
+NOT_PRUNED = "NotPruned"
 PRUNE_FAILED = "PruneFailed"
 
 _REMEMBERED = 1024  # as much of a message as an Event can carry
@@ -48,6 +49,7 @@ PAUSES = (0.2, 0.4, 0.8, 1.6, 3.2)
 """Seconds to wait before another try; after a conflict there is nothing to wait for."""
 Decide = Callable[[Body], dict[str, Any]]
 """The new status, from the object as read last."""
+EventType = Literal["Normal", "Warning"]
 Read = Callable[[ObjectKey], Awaitable[Json]]
 log = structlog.get_logger(__name__)
 
@@ -81,13 +83,22 @@ class Announcer:
             self._recorder.record(key, uid, "Normal", RECOVERED, "The last reconciliation succeeded again")
 
     def warned(self, key: ObjectKey, uid: str, warnings: tuple[str, ...], reason: str = INVALID) -> None:
-        """Say the warnings that were not among the last ones with that reason."""
-        known = self._warned.get((key, reason), ())
-        for warning in warnings:
-            if warning not in known:
-                self._recorder.record(key, uid, "Warning", reason, warning)
-        if warnings:
-            self._warned[key, reason] = warnings
+        """Record the warnings that were not among the last ones with that reason."""
+        self._record_new(key, uid, "Warning", warnings, reason)
+
+    def noted(self, key: ObjectKey, uid: str, notes: tuple[str, ...], reason: str) -> None:
+        """Record the notes that were not among the last ones with that reason; nobody has to act on them."""
+        self._record_new(key, uid, "Normal", notes, reason)
+
+    def _record_new(
+        self, key: ObjectKey, uid: str, kind: EventType, messages: tuple[str, ...], reason: str
+    ) -> None:
+        last = self._warned.get((key, reason), ())
+        for message in messages:
+            if message not in last:
+                self._recorder.record(key, uid, kind, reason, message)
+        if messages:
+            self._warned[key, reason] = messages
         else:
             self._warned.pop((key, reason), None)
 
@@ -106,7 +117,7 @@ class Announcer:
 
     def forget(self, key: ObjectKey) -> None:
         self._failing.pop(key, None)
-        for reason in (INVALID, UNMAPPED, UNUSABLE, PRUNE_FAILED):
+        for reason in (INVALID, UNMAPPED, UNUSABLE, NOT_PRUNED, PRUNE_FAILED):
             self._warned.pop((key, reason), None)
 
 

@@ -260,13 +260,13 @@ class Reconciler:
             attempt.stopwatch.lap("prepare")
             prunes = attempt.watch.prune and not step.finalizing and not step.check and grant.dry_runs is None
             with self._under_way(attempt, body, step) as under_way:
-                account = self._pruning.begin(attempt, under_way, grant) if prunes else None
+                pruning = await self._pruning.begin(attempt, under_way, grant) if prunes else None
                 outcome = await self._executor.run(attempt.run, under_way.note)
             if step.check:  # what it has seen is no news of the object's dependents
                 return replace(outcome, differences=grant.differences, uncompared=grant.unread)
-            if account is not None:
+            if pruning is not None:
                 grant.revoke()
-                await self._pruning.end(account, outcome, self._defaults(key.gvk).partial)
+                await self._pruning.end(pruning, outcome, self._defaults(key.gvk).partial)
             if grant.children and self.related is not None:
                 return replace(outcome, children=await self.related.seen(key, attempt.watch, grant.children))
             return replace(outcome, children=grant.children)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Unpack
 from urllib.parse import quote
 
-from runner.errors import KindAbsentError, NotFoundError
+from runner.errors import KindAbsentError, NotFoundError, TooManyObjectsError
 from runner.kube.client import Client, Options
 from runner.kube.clock import REAL, Clock
 from runner.objects import Body, GroupVersionKind, ObjectKey, ObjectMeta, parse_meta
@@ -20,6 +20,9 @@ ABSENT_FOR = 5.0
 
 PAGE = "500"
 METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+_MERGE_PATCH = "application/merge-patch+json"
+MOST_GROUPS = 500
+"""Groups and versions that are remembered before those that serve nothing are forgotten: runs may ask for any."""
 STATUS_AGE = 60.0
 """Seconds for which a kind is believed to have no status subresource."""
 
@@ -91,6 +94,8 @@ class Discovery:
         self._groups.pop((gvk.group, gvk.version), None)
 
     def _group(self, group: str, version: str) -> _Group:
+        if (group, version) not in self._groups and len(self._groups) >= MOST_GROUPS:
+            self._groups = {name: known for name, known in self._groups.items() if known.by_kind}
         return self._groups.setdefault((group, version), _Group())
 
     async def _ask(self, known: _Group, group: str, version: str) -> None:
@@ -183,13 +188,18 @@ class ObjectsApi:
         """What tells people of a kind of which an object was read: where it is, and what kubectl takes for it."""
         return {"server": self.server, "names": self._discovery.names(gvk)}
 
-    async def metadata(self, gvk: GroupVersionKind, namespace: str) -> tuple[str, list[ObjectMeta]]:
-        """The kind's plural, and the metadata of all its objects in a namespace (empty: cluster-scoped)."""
+    async def metadata(self, gvk: GroupVersionKind, namespace: str, *, most: int) -> tuple[str, list[ObjectMeta]]:
+        """The kind's plural, and the metadata of all its objects in a namespace (empty: cluster-scoped).
+
+        Raises TooManyObjectsError for more than `most` of them.
+        """
         resource = await self._discovery.resource(gvk)
         path, params, found = resource.path(namespace), {"limit": PAGE}, []
         while True:
             page = await self._client.request("GET", path, accept=METADATA, params=params)
             found += [parse_meta(item) for item in page.get("items") or ()]
+            if len(found) > most:
+                raise TooManyObjectsError(f"there are more than {most} to look at")
             follows = (page.get("metadata") or {}).get("continue")
             if not follows:
                 return resource.plural, found
@@ -203,6 +213,14 @@ class ObjectsApi:
         preconditions = {"uid": meta.uid, "resourceVersion": meta.resource_version}
         options = {"propagationPolicy": "Background", "preconditions": preconditions}
         return await self._call("DELETE", key, body=options)
+
+    async def annotate(self, key: ObjectKey, meta: ObjectMeta, annotations: Mapping[str, str]) -> dict[str, Any]:
+        """Adds annotations to the object as it was read.
+
+        Raises ConflictError if it has changed, or is another one, since.
+        """
+        metadata = {"uid": meta.uid, "resourceVersion": meta.resource_version, "annotations": dict(annotations)}
+        return await self._call("PATCH", key, body={"metadata": metadata}, content_type=_MERGE_PATCH)
 
     def forget_kind(self, gvk: GroupVersionKind) -> None:
         """What is known of this kind is in doubt: it is looked up anew."""

@@ -16,10 +16,11 @@ from multidict import CIMultiDict
 
 from runner.errors import KubeError, UnownedError
 from runner.kube.discovery import Discovery, Resource
+from runner.marks import Marks
 from runner.objects import GroupVersionKind, Owner
 from runner.serve import forward, ownership
 from runner.serve.forward import Target
-from runner.serve.ownership import Mechanism, injected
+from runner.serve.ownership import Creation, Mechanism, injected
 
 GONE = ""
 """In place of a resourceVersion: the object was deleted."""
@@ -146,8 +147,11 @@ class Dependents:
         owner: Owner,
         headers: CIMultiDict[str],
         on_write: OnWrite | None = nobody,
+        marks: Marks | None = None,
     ) -> forward.Data:
         """The body to send on, with the owner in it where it belongs; `headers` are changed to fit it.
+
+        With `marks`, the object is marked as the owner's, too.
 
         `on_write` is told of the dependent's kind and namespace before it is there; None for a dry run, of which
         nobody has to be told.
@@ -163,7 +167,7 @@ class Dependents:
         raw, complete = await forward.read_up_to(request.content, INJECTED)
         if not complete:
             return forward.rejoined(raw, request.content)
-        return await self._injected(raw, target, resource, owner, headers, on_write)
+        return await self._injected(raw, Creation(target, resource, owner, marks), headers, on_write)
 
     async def recognise(
         self, body: dict[str, Any], target: Target, owner: Owner
@@ -218,23 +222,21 @@ class Dependents:
     async def _injected(
         self,
         raw: bytes,
-        target: Target,
-        resource: Resource,
-        owner: Owner,
+        creation: Creation,
         headers: CIMultiDict[str],
         on_write: OnWrite | None,
     ) -> bytes:
-        content_type = forward.media_type(headers)
-        inject = partial(injected, raw, content_type, target, owner, namespaced=resource.namespaced)
+        content_type, kind = forward.media_type(headers), creation.resource.gvk
+        inject = partial(injected, raw, content_type, creation)
         made = await asyncio.to_thread(inject) if content_type in ownership.YAML_TYPES else inject()
         if made is None:
-            log.info("object passed without its owner", kind=resource.gvk.kind, content_type=content_type)
+            log.info("object passed without its owner", kind=kind.kind, content_type=content_type)
             return raw
         headers.popall(hdrs.CONTENT_LENGTH, None)
         headers[hdrs.CONTENT_TYPE] = made.content_type
         if on_write is not None:
-            self._tell(owner, resource.gvk, made.mechanism, made.namespace)
-            await on_write(resource.gvk, made.namespace)
+            self._tell(creation.owner, kind, made.mechanism, made.namespace)
+            await on_write(kind, made.namespace)
         return made.body
 
     def _tell(self, owner: Owner, kind: GroupVersionKind, mechanism: Mechanism, namespace: str) -> None:

@@ -188,4 +188,5 @@ async def stream_response(
 
 
 def is_upgrade(headers: Mapping[str, str]) -> bool:
-    return hdrs.UPGRADE in headers and "upgrade" in tokens(headers, hdrs.CONNECTION)
+    """Whether the request asks for another protocol; an offer of HTTP/2 may be ignored (RFC 9110, 7.8)."""
+    return bool(tokens(headers, hdrs.UPGRADE) - {"h2c"}) and "upgrade" in tokens(headers, hdrs.CONNECTION)

@@ -4,7 +4,8 @@ it.
 Loopback is no border between the processes of a pod or a machine, hence the secrets. Two kinds of clients read
 the kubeconfig. Python's send `username` and `password`. Go's (kubectl, helm) send no user's credentials over
 plain HTTP, but those of the server's URL: so the URL needs a secret, too. kubernetes.core keeps one discovery
-cache file per URL, so the URL's secret is the owner's, the same for all its runs.
+cache file per URL, so one run of an owner after another has the same URL. Grants that live at the same time never
+share a secret, and those of reviews, which may only read, never have one of a run's.
 """
 
 from __future__ import annotations
@@ -13,14 +14,17 @@ import asyncio
 import base64
 import hashlib
 import hmac
+import itertools
 import json
 import secrets
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from types import TracebackType
 from typing import Any, Protocol
 
 from runner.differences import Difference
+from runner.marks import Marks
 from runner.objects import LONGEST_NAME, GroupVersionKind, Owner
 from runner.serve.checkmode import DryRuns
 from runner.serve.dependents import OnWrite, OwnWrites, written
@@ -29,6 +33,7 @@ from runner.serve.touched import Children, Touched
 
 MOST_CALLS = 500
 """Calls of one run that are told from each other."""
+MarkSource = Callable[[], Awaitable[Marks | None]]
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
 _TEXT = """\
 ---
@@ -37,7 +42,7 @@ kind: Config
 clusters:
 - cluster:
     insecure-skip-tls-verify: true
-    server: "http://{user}:{owner_secret}@localhost:{port}"
+    server: "http://{user}:{url_secret}@localhost:{port}"
   name: proxy-server
 contexts:
 - context:
@@ -54,14 +59,28 @@ users:
 """
 
 
+async def no_marks() -> Marks | None:
+    """Nothing is marked, and so nothing is pruned."""
+    return None
+
+
 class Connection(Protocol):
     """What can be cut at once: an asyncio transport."""
 
     def abort(self) -> None: ...
 
 
+class Purpose(StrEnum):
+    """What a grant is for."""
+
+    RUN = "run"
+    REVIEW = "review"
+
+
 class Grant:
-    """A run's permission to pass, for as long as the context is open; `kubeconfig` is the text to hand to it.
+    """A run's permission to pass, for as long as the context is open; `kubeconfig` is then the text to hand to it.
+
+    `slot` tells grants of one owner and purpose apart that live at the same time.
 
     `calls` are those that the run has made, as RBAC sees them: verb, group, resource, namespace, name.
     """
@@ -69,22 +88,26 @@ class Grant:
     def __init__(
         self,
         owner: Owner,
-        kubeconfig: str,
-        tokens: tuple[bytes, ...],
-        grants: set[Grant],
+        purpose: Purpose,
+        grants: Grants,
         children: Children | None,
         own: OwnWrites,
+        key: MarkSource,
     ) -> None:
         self.owner = owner
+        self._key = key
+        self.purpose = purpose
+        self.slot = 0
         self.touched: Touched | None = None
+        self.marks: Marks | None = None
         self._on_write: OnWrite | None = None
         self._own = own
-        self.kubeconfig = kubeconfig
+        self.kubeconfig = ""
         self.dry_runs: DryRuns | None = None
         self.reads_only = False
         self.calls: set[tuple[str, ...]] = set()
         self._children = children
-        self._tokens = tokens
+        self._tokens: tuple[bytes, ...] = ()
         self._grants = grants
         self._open: dict[asyncio.Task[object], Connection] = {}
 
@@ -98,9 +121,13 @@ class Grant:
         """The objects of its own that the run wrote or read, as last answered; none where nobody wants them."""
         return self._children.bodies() if self._children is not None else ()
 
-    def take_account(self, on_write: OnWrite) -> Touched:
-        """From now on note what the run deals with, and tell of the places that it has dependents in."""
-        self.touched, self._on_write = Touched(), on_write
+    async def key(self) -> Marks | None:
+        """Marks for the objects that the run creates; None while there is no key for them."""
+        return await self._key()
+
+    def take_account(self, on_write: OnWrite, marks: Marks | None = None) -> Touched:
+        """From now on note what the run deals with, mark what it creates, and report its kinds and namespaces."""
+        self.touched, self._on_write, self.marks = Touched(marks), on_write, marks
         return self.touched
 
     async def writes(self, kind: GroupVersionKind, namespace: str) -> None:
@@ -108,10 +135,10 @@ class Grant:
         if self._on_write is not None:
             await self._on_write(kind, namespace)
 
-    async def deleted(self, deletion: Awaitable[object]) -> None:
-        """What the operator deletes because of this run is the run's own write: no run follows it."""
+    async def own_write(self, method: str, write: Awaitable[object]) -> None:
+        """Await a write of the operator's own that follows from this run, so that no run follows the write."""
         with self._own.under_way():
-            for uid, version in written("DELETE", await deletion):
+            for uid, version in written(method, await write):
                 self._own.add(uid, version)
 
     def only_dry_runs(self) -> None:
@@ -144,7 +171,8 @@ class Grant:
             self.calls.add(call)
 
     def __enter__(self) -> Grant:
-        self._grants.add(self)
+        self.slot = self._grants.add(self)
+        self.kubeconfig, self._tokens = self._grants.credentials(self)
         return self
 
     def __exit__(
@@ -179,23 +207,47 @@ class Grants:
     Both are asked when a grant is issued.
     """
 
-    def __init__(self, port: Callable[[], int], keeps: Callable[[GroupVersionKind], bool], own: OwnWrites) -> None:
+    def __init__(
+        self,
+        port: Callable[[], int],
+        keeps: Callable[[GroupVersionKind], bool],
+        own: OwnWrites,
+        marks: MarkSource = no_marks,
+    ) -> None:
         self._port = port
+        self._marks = marks
         self._keeps = keeps
         self._own = own
         self._key = secrets.token_bytes(32)
         self._alive: set[Grant] = set()
         self._fenced = False
 
-    def issue(self, owner: Owner) -> Grant:
+    def issue(self, owner: Owner, purpose: Purpose = Purpose.RUN) -> Grant:
         """A grant for one run; it is worth something once it is entered."""
-        run_secret = secrets.token_urlsafe(32)
-        owner_secret = hmac.new(self._key, owner.uid.encode(), hashlib.sha256).hexdigest()
-        text = render(owner, self._port(), owner_secret=owner_secret, run_secret=run_secret)
-        user = user_of(owner)
-        tokens = tuple(basic(user, secret).encode() for secret in (run_secret, owner_secret))
         children = Children(owner) if self._keeps(owner.gvk) else None
-        return Grant(owner, text, tokens, self._alive, children, self._own)
+        return Grant(owner, purpose, self, children, self._own, self._marks)
+
+    def add(self, grant: Grant) -> int:
+        """The grant lives from now on; returns the lowest slot that no other has."""
+        taken = {
+            other.slot
+            for other in self._alive
+            if (other.owner.uid, other.purpose) == (grant.owner.uid, grant.purpose)
+        }
+        self._alive.add(grant)
+        return next(slot for slot in itertools.count() if slot not in taken)
+
+    def discard(self, grant: Grant) -> None:
+        """The grant is worth nothing any more."""
+        self._alive.discard(grant)
+
+    def credentials(self, grant: Grant) -> tuple[str, tuple[bytes, ...]]:
+        """The kubeconfig of a grant, and what its clients send; secret."""
+        owner, run_secret = grant.owner, secrets.token_urlsafe(32)
+        part = json.dumps((owner.uid, grant.purpose, grant.slot)).encode()
+        url_secret = hmac.new(self._key, part, hashlib.sha256).hexdigest()
+        text = render(owner, self._port(), url_secret=url_secret, run_secret=run_secret)
+        return text, tuple(basic(user_of(owner), secret).encode() for secret in (run_secret, url_secret))
 
     def find(self, authorization: str | None) -> Grant | None:
         """The living grant that an Authorization header belongs to."""
@@ -239,12 +291,12 @@ def basic(user: str, secret: str) -> str:
     return base64.b64encode(f"{user}:{secret}".encode()).decode()
 
 
-def render(owner: Owner, port: int, *, owner_secret: str, run_secret: str) -> str:
+def render(owner: Owner, port: int, *, url_secret: str, run_secret: str) -> str:
     """The text of the file."""
     return _TEXT.format(
         user=user_of(owner),
         port=port,
         namespace=owner.namespace,
-        owner_secret=owner_secret,
+        url_secret=url_secret,
         run_secret=run_secret,
     )

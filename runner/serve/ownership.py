@@ -14,8 +14,9 @@ from typing import Any
 
 import yaml
 
-from runner.errors import BodyError
+from runner.errors import BodyError, MediaTypeError
 from runner.kube.discovery import Resource
+from runner.marks import MARK, Marks, ObjectName
 from runner.objects import PRIMARY, PRIMARY_TYPE, GroupVersionKind, Owner
 from runner.serve import protobuf
 from runner.serve.forward import Target
@@ -33,6 +34,12 @@ TOO_DEEP = (
 )
 
 
+UNKNOWN_TYPE = (
+    "an object of the type {!r} can't be given its owner: create it as application/json, application/yaml or "
+    "application/vnd.kubernetes.protobuf"
+)
+_EVENTS = "events"
+"""They are never pruned, so they need no mark."""
 _TEXT = "tag:yaml.org,2002:str"
 _NUMBERS = frozenset({"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"})
 
@@ -206,27 +213,64 @@ class Injected:
     namespace: str
 
 
-def injected(raw: bytes, content_type: str, target: Target, owner: Owner, *, namespaced: bool) -> Injected | None:
-    """None for a body that must go on untouched: neither JSON, YAML nor protobuf, or malformed."""
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """A request that creates an object for its owner; with `marks`, the object is marked as the owner's, too."""
+
+    target: Target
+    resource: Resource
+    owner: Owner
+    marks: Marks | None = None
+
+    def annotations(self, namespace: str, name: object) -> dict[str, str]:
+        """What the object gets besides its owner; nothing for one that the API server will name."""
+        if self.marks is None or not isinstance(name, str) or not name or self.resource.plural == _EVENTS:
+            return {}
+        of = ObjectName.of(self.resource.gvk, namespace, name)
+        return {MARK: self.marks.mark(self.owner.uid, of)}
+
+
+def injected(raw: bytes, content_type: str, creation: Creation) -> Injected | None:
+    """None for a malformed body, which must go on untouched for the API server to refuse it.
+
+    Raises MediaTypeError for a body that is neither JSON, YAML nor protobuf, BodyError as `decode` does.
+    """
     if content_type == protobuf.MEDIA_TYPE:
-        return _into_protobuf(raw, target, owner, namespaced=namespaced)
+        return _into_protobuf(raw, creation)
+    if content_type not in JSON_TYPES | YAML_TYPES:
+        raise MediaTypeError(UNKNOWN_TYPE.format(content_type))
     body = decode(raw, content_type)
     if body is None:
         return None
-    namespace = dependent_namespace(target, body, namespaced=namespaced)
+    target, owner = creation.target, creation.owner
+    namespace = dependent_namespace(target, body, namespaced=creation.resource.namespaced)
     mechanism = mechanism_for(owner, namespace)
+    more = creation.annotations(namespace, (body.get("metadata") or {}).get("name"))
     try:
-        encoded = encode(inject(body, owner, mechanism))
+        encoded = encode(_annotated(inject(body, owner, mechanism), more))
     except (TypeError, ValueError):
         return None
     return Injected(encoded, "application/json", mechanism, namespace)
 
 
-def _into_protobuf(raw: bytes, target: Target, owner: Owner, *, namespaced: bool) -> Injected | None:
-    namespace = target.namespace if namespaced else ""
+def _annotated(body: dict[str, Any], annotations: dict[str, str]) -> dict[str, Any]:
+    """A body whose metadata is its own, with more annotations."""
+    if annotations:
+        meta = body["metadata"]
+        meta["annotations"] = {**(meta.get("annotations") or {}), **annotations}
+    return body
+
+
+def _into_protobuf(raw: bytes, creation: Creation) -> Injected | None:
+    owner = creation.owner
+    namespace = creation.target.namespace if creation.resource.namespaced else ""
     mechanism = mechanism_for(owner, namespace)
+    annotations = creation.annotations(namespace, protobuf.name_of(raw))
+    body: bytes | None = raw
     if mechanism is Mechanism.OWNER_REFERENCE:
         body = protobuf.with_reference(raw, reference_to(owner))
     else:
-        body = protobuf.with_annotations(raw, annotations_of(owner))
+        annotations = annotations_of(owner) | annotations
+    if body is not None and annotations:
+        body = protobuf.with_annotations(body, annotations)
     return Injected(body, protobuf.MEDIA_TYPE, mechanism, namespace) if body is not None else None

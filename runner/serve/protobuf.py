@@ -16,7 +16,7 @@ MAGIC = b"k8s\x00"
 RAW, CONTENT_ENCODING = 2, 3
 """Fields of the envelope, runtime.Unknown."""
 METADATA = 1
-ANNOTATIONS, OWNER_REFERENCES = 12, 13
+NAME, ANNOTATIONS, OWNER_REFERENCES = 1, 12, 13
 """Fields of ObjectMeta."""
 REFERENCE_FIELDS = {"kind": 1, "name": 3, "uid": 4, "apiVersion": 5}
 VARINT, BYTES = 0, 2
@@ -47,6 +47,12 @@ def with_annotations(body: bytes, annotations: Mapping[str, str]) -> bytes | Non
     return _with_metadata(body, b"".join(_field(ANNOTATIONS, entry) for entry in entries))
 
 
+def name_of(body: bytes) -> str:
+    """The object's name; empty where it has none, or this is no such body."""
+    names = _values(body, (RAW, METADATA, NAME))
+    return names[-1].decode(errors="replace") if names else ""  # protobuf takes the last of a field
+
+
 def _with_metadata(body: bytes, metadata: bytes) -> bytes | None:
     if not body.startswith(MAGIC):
         return None
@@ -72,14 +78,18 @@ def _envelope(body: bytes) -> list[tuple[int, bytes]]:
 
 def _names(body: bytes, uid: bytes) -> bool:
     """Whether one of the owner references has this uid."""
-    levels = (RAW, METADATA, OWNER_REFERENCES, REFERENCE_FIELDS["uid"])
-    found = [body[len(MAGIC) :]]
+    return uid in _values(body, (RAW, METADATA, OWNER_REFERENCES, REFERENCE_FIELDS["uid"]))
+
+
+def _values(body: bytes, path: tuple[int, ...]) -> list[bytes]:
+    """The contents of every field at this path of field numbers; nothing for what is no such body."""
+    contents = [body[len(MAGIC) :]] if body.startswith(MAGIC) else []
     try:
-        for level in levels:
-            found = [content for each in found for number, _, content in _fields(each) if number == level]
+        for level in path:
+            contents = [content for each in contents for number, _, content in _fields(each) if number == level]
     except (IndexError, ValueError):
-        return False
-    return uid in found
+        return []
+    return contents
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, int, bytes]]:

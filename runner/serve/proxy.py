@@ -16,7 +16,7 @@ import aiohttp
 import structlog
 from aiohttp import web
 
-from runner.errors import BodyError, KubeError, ListenError, UnownedError
+from runner.errors import BodyError, KubeError, ListenError, MediaTypeError, UnownedError
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery
 from runner.kube.impersonation import IMPERSONATE
@@ -25,7 +25,7 @@ from runner.objects import GroupVersionKind, Owner
 from runner.serve import checkmode, forward, ownership
 from runner.serve.dependents import Dependents, OnDependent, OwnWrites, items_of, written
 from runner.serve.forward import STREAMS, Target, forwardable, is_upgrade, parse_target
-from runner.serve.grants import Grant, Grants
+from runner.serve.grants import Grant, Grants, MarkSource, Purpose, no_marks
 from runner.serve.listen import loopback
 from runner.serve.upgrade import upgrade
 
@@ -67,6 +67,7 @@ class Proxy:
         metrics: Metrics | None = None,
         leading: Callable[[], bool] = lambda: True,
         keeps_children: Callable[[GroupVersionKind], bool] = lambda _: True,
+        marks: MarkSource = no_marks,
     ) -> None:
         self.port = port
         self._leading = leading
@@ -75,7 +76,7 @@ class Proxy:
         self._metrics = metrics
         self._comparing = checkmode.Comparing(client, discovery)
         self._own = OwnWrites()
-        self._grants = Grants(lambda: self.port, keeps_children, self._own)
+        self._grants = Grants(lambda: self.port, keeps_children, self._own, marks)
         self._server: web.ServerRunner | None = None
 
     async def start(self) -> None:
@@ -104,9 +105,9 @@ class Proxy:
         if self._server is not None:
             await self._server.cleanup()
 
-    def grant(self, owner: Owner) -> Grant:
+    def grant(self, owner: Owner, purpose: Purpose = Purpose.RUN) -> Grant:
         """A run's permission to pass, as a context manager; leaving it revokes. Only after `start`."""
-        return self._grants.issue(owner)
+        return self._grants.issue(owner, purpose)
 
     def own_write(self, uid: str, resource_version: str) -> bool:
         """Whether a run wrote this version through the proxy, or, with an empty version, deleted the object."""
@@ -146,13 +147,14 @@ class Proxy:
             return forward.status_response(403, "Forbidden", refusal)
         if target is not None:
             grant.called(request.method, target)
+        if grant.touched is not None and target is not None:
+            grant.touched.asked(request.method, target)  # upgraded or not, whatever is read counts
         try:
             if is_upgrade(request.headers) and _may_upgrade(request.method, target):
                 return await upgrade(self._client, request)
             return await self._forward(request, target, grant)
         except (BodyError, UnownedError) as error:
-            told = (400, "BadRequest") if isinstance(error, BodyError) else (503, "ServiceUnavailable")
-            return forward.status_response(*told, str(error))
+            return forward.status_response(*_status_of(error), str(error))
         except UNANSWERED as error:
             log.warning(
                 "request of a run not answered", method=request.method, path=request.path, error=str(error)
@@ -174,10 +176,9 @@ class Proxy:
         if request.headers.get("Expect", "").lower() == "100-continue":
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         headers = forward.request_headers(request.headers)
-        if grant.touched is not None and target is not None:
-            grant.touched.asked(request.method, target)
         on_write = grant.writes if grant.dry_runs is None else None
-        data = await self._dependents.outgoing(request, target, grant.owner, headers, on_write)
+        marks = grant.marks if grant.dry_runs is None else None
+        data = await self._dependents.outgoing(request, target, grant.owner, headers, on_write, marks)
         with self._noted(request.method):
             opened = self._client.open(request.method, request.raw_path, headers=headers, data=data)
             async with opened as upstream:
@@ -231,6 +232,8 @@ class Proxy:
         if write:
             for uid, version in written(method, body):
                 self._own.add(uid, version)
+            if grant.touched is not None:
+                grant.touched.wrote(method, target, body)
         grant.saw(method, body, len(raw))
         if isinstance(body, dict) and method != "DELETE":
             await self._recognise(body, target, grant)
@@ -248,6 +251,16 @@ class Proxy:
         found = await self._dependents.recognise(body, target, grant.owner)
         if found is not None and grant.dry_runs is None:
             await grant.writes(*found)
+
+
+def _status_of(error: BodyError | UnownedError) -> tuple[int, str]:
+    match error:
+        case MediaTypeError():
+            return 415, "UnsupportedMediaType"
+        case BodyError():
+            return 400, "BadRequest"
+        case _:
+            return 503, "ServiceUnavailable"
 
 
 def _may_upgrade(method: str, target: Target | None) -> bool:

@@ -7,11 +7,14 @@ from typing import Any
 
 import structlog
 
-from runner.objects import Owner
+from runner.marks import Marks, ObjectName
+from runner.objects import GroupVersionKind, ObjectKey, ObjectMeta, Owner, parse_meta
 from runner.serve.forward import Target
 
 KEPT = 8 * 1024 * 1024
 """Bytes of a run's own objects that are kept, as they were answered."""
+MOST_UNMARKED = 1000
+"""Objects without a mark that are kept of one run."""
 Name = tuple[str, str, str]
 """Of an object, whatever group and version it is asked for in: plural of its kind, namespace, name."""
 
@@ -57,12 +60,15 @@ class Touched:
     """The objects that a run has dealt with, by name or in a list, whatever the answer was.
 
     What it was shown without anybody looking (a stream, an answer in another format or too large, a list that was
-    refused) may be any object of that kind: such kinds are `unclear`.
+    refused) may be any object of that kind: such kinds are `unclear`. `unmarked` are objects that the run wrote
+    and that have no valid mark, as last answered; none without `marks`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, marks: Marks | None = None) -> None:
         self.names: set[Name] = set()
         self.written: set[Name] = set()
+        self.unmarked: dict[Name, tuple[ObjectKey, ObjectMeta]] = {}
+        self._marks = marks
         self._open: Counter[str] = Counter()
 
     def asked(self, method: str, target: Target) -> None:
@@ -86,6 +92,18 @@ class Touched:
             elif method == "POST":
                 return
         self._open[target.plural] -= 1
+
+    def wrote(self, method: str, target: Target, body: object) -> None:
+        """Note the answer to a successful write of one object."""
+        if self._marks is None or target.subresource or not isinstance(body, dict):
+            return
+        meta = parse_meta(body)
+        name = (target.plural, meta.namespace, meta.name)
+        self.unmarked.pop(name, None)
+        gvk = GroupVersionKind.of(str(body.get("apiVersion") or ""), str(body.get("kind") or ""))
+        marked = self._marks.creator(dict(meta.annotations), ObjectName.of(gvk, meta.namespace, meta.name))
+        if method != "DELETE" and meta.uid and not marked and len(self.unmarked) < MOST_UNMARKED:
+            self.unmarked[name] = ObjectKey(gvk, meta.namespace, meta.name), meta
 
     def unclear(self, plural: str) -> bool:
         """Whether the run may have been shown any object of the kind with this plural."""

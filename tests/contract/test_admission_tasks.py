@@ -65,7 +65,7 @@ def slow_tasks(monkeypatch: pytest.MonkeyPatch, *, reconciling: bool) -> Tasks:
     monkeypatch.setattr(tasks, "PATIENCE", 0.05)
     return Tasks(
         cast(Executor, SlowExecutor(clock)),
-        lambda _owner: cast(Grant, NoGrant()),
+        lambda _owner, _purpose: cast(Grant, NoGrant()),
         at_once=1,
         reconciling=lambda: [THING] if reconciling else [],
     )

@@ -171,7 +171,8 @@ async def test_compressed_bodies_pass_untouched(bench: Bench) -> None:
 
     bench.answer = answer
     with bench.proxy.grant(OWNER) as grant:
-        reply = await bench.ask("POST", PATH[:-2], grant, data=packed, headers={"Content-Encoding": "gzip"})
+        headers = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
+        reply = await bench.ask("POST", PATH[:-2], grant, data=packed, headers=headers)
     assert bench.bodies == [packed]
     assert (reply.body, reply.headers["Content-Encoding"]) == (packed, "gzip")
 

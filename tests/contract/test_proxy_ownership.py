@@ -210,3 +210,15 @@ async def raw_post(bench: Bench, target: str, body: bytes, headers: dict[str, st
         line = await asyncio.wait_for(reader.readline(), 10)
     writer.close()
     return int(line.split()[1])
+
+
+@pytest.mark.parametrize("content_type", ["application/cbor", "application/cbor-seq", "text/plain"])
+async def test_an_object_in_a_format_that_is_not_understood_is_not_created(
+    bench: Bench, content_type: str
+) -> None:
+    with bench.proxy.grant(OWNER) as grant:
+        headers = {"Content-Type": content_type}
+        reply = await bench.ask("POST", SHOP, grant, data=b"\xa1\x64kindcPod", headers=headers)
+    status = json.loads(reply.body)
+    assert (reply.status, status["reason"], bench.seen) == (415, "UnsupportedMediaType", [])
+    assert content_type in status["message"]

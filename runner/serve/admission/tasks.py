@@ -19,7 +19,7 @@ from runner.execute.run import Event, Run
 from runner.execute.variables import extra_vars
 from runner.objects import ObjectKey, Owner
 from runner.serve.admission.review import Review
-from runner.serve.grants import Grant
+from runner.serve.grants import Grant, Purpose
 
 PATIENCE = 2.5
 """Seconds that a review waits for its turn, so that the API server hears of it in time."""
@@ -54,7 +54,7 @@ class Tasks:
     def __init__(
         self,
         executor: Executor,
-        grant: Callable[[Owner], Grant],
+        grant: Callable[[Owner, Purpose], Grant],
         *,
         at_once: int,
         reconciling: Callable[[], Collection[object]],
@@ -106,7 +106,7 @@ class Tasks:
         number = f"review-{next(self._numbers)}"
         key = ObjectKey(watch.gvk, review.namespace, number)
         warnings: list[str] = []
-        with self._grant(_owner(watch, review)) as grant:
+        with self._grant(_owner(watch, review), Purpose.REVIEW) as grant:
             grant.only_reads()
             run = Run(
                 ident=number,

@@ -1,39 +1,61 @@
-"""What is superfluous after a run, decided from metadata alone."""
+"""An object is superfluous if a run created it, the last run left it out, and nothing protects it."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.control.prune import Found, Place, is_kept, is_own, places_of, reason_not_to, text_of
+from runner.control.superfluous import (
+    Findings,
+    Judge,
+    Scope,
+    is_own,
+    is_protected,
+    reason_not_to_prune,
+    reason_to_wait,
+    scopes_of,
+    text_of,
+)
 from runner.execute.outcome import Ending, Outcome, Stats
-from runner.objects import PRIMARY, PRIMARY_TYPE, GroupVersionKind, ObjectMeta, Owner, parse_meta
+from runner.marks import MARK, Marks, ObjectName
+from runner.objects import PREFIX, PRIMARY, PRIMARY_TYPE, GroupVersionKind, Json, ObjectMeta, Owner, parse_meta
 from runner.serve.forward import parse_target
 from runner.serve.touched import Touched
 
 THING = GroupVersionKind("test.example.com", "v1", "Thing")
 OWNER = Owner(THING, "default", "one", "uid-of-one")
-MAPS = Place(GroupVersionKind("", "v1", "ConfigMap"), "default")
+MAPS = Scope(GroupVersionKind("", "v1", "ConfigMap"), "default")
 OURS = {"apiVersion": "test.example.com/v1", "kind": "Thing", "name": "one", "uid": "uid-of-one"}
 THEIRS = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "uid-of-web"}
-MARK = {PRIMARY: "default/one", PRIMARY_TYPE: "Thing.test.example.com"}
+BY_ANNOTATION = {PRIMARY: "default/one", PRIMARY_TYPE: "Thing.test.example.com"}
 GOOD = Outcome(Ending.FINISHED, 0, Stats(ok=1))
+MARKS = Marks(b"k" * 32)
 
 
-def meta(name: str = "a", **more: Any) -> ObjectMeta:
+def meta(name: str = "a", *, marked: bool = True, scope: Scope = MAPS, **more: Any) -> ObjectMeta:
+    """An object that a run of OWNER created, as far as nothing else is given."""
+    mark = MARKS.mark(OWNER.uid, ObjectName.of(scope.gvk, "default", name))
+    annotations = {**({MARK: mark} if marked else {}), **more.pop("annotations", {})}
     given = {"name": name, "namespace": "default", "uid": f"uid-{name}", "ownerReferences": [OURS], **more}
-    return parse_meta({"metadata": given})
+    return parse_meta({"metadata": {**given, "annotations": annotations}})
+
+
+def findings(
+    metas: list[ObjectMeta], touched: Touched, scope: Scope = MAPS, plural: str = "configmaps"
+) -> Findings:
+    found = Findings()
+    found.add(Judge(OWNER, touched, MARKS.creator), scope, plural, metas)
+    return found
 
 
 def superfluous(
-    metas: list[ObjectMeta], touched: Touched, place: Place = MAPS, plural: str = "configmaps"
+    metas: list[ObjectMeta], touched: Touched, scope: Scope = MAPS, plural: str = "configmaps"
 ) -> set[str]:
-    found = Found()
-    found.sort(place, plural, metas, OWNER, touched)
-    return {key.name for key, _ in found.superfluous}
+    return {key.name for key, _ in findings(metas, touched, scope, plural).superfluous}
 
 
 def touching(*requests: str) -> Touched:
@@ -60,9 +82,9 @@ def test_an_object_of_the_same_name_elsewhere_or_of_another_kind_does_not_count(
 
 
 def test_another_version_of_the_same_object_counts() -> None:
-    place = Place(GroupVersionKind("networking.k8s.io", "v1", "Ingress"), "default")
+    scope = Scope(GroupVersionKind("networking.k8s.io", "v1", "Ingress"), "default")
     touched = touching("GET /apis/networking.k8s.io/v1beta1/namespaces/default/ingresses/a")
-    assert superfluous([meta("a")], touched, place, "ingresses") == set()
+    assert superfluous([meta("a", scope=scope), meta("b", scope=scope)], touched, scope, "ingresses") == {"b"}
 
 
 @pytest.mark.parametrize(
@@ -112,12 +134,12 @@ def test_a_dry_run_that_would_create_an_object_shows_none() -> None:
         ({"ownerReferences": [{**OURS, "uid": "uid-of-its-predecessor"}]}, False),
         ({"ownerReferences": [OURS, THEIRS]}, False),
         ({"ownerReferences": []}, False),
-        ({"ownerReferences": [], "annotations": MARK}, True),
-        ({"ownerReferences": [THEIRS], "annotations": MARK}, False),
-        ({"ownerReferences": [], "annotations": {**MARK, PRIMARY: "default/two"}}, False),
-        ({"ownerReferences": [], "annotations": {**MARK, PRIMARY: "other/one"}}, False),
-        ({"ownerReferences": [], "annotations": {**MARK, PRIMARY_TYPE: "Thing.x"}}, False),
-        ({"ownerReferences": [OURS], "annotations": {**MARK, PRIMARY: "default/two"}}, False),
+        ({"ownerReferences": [], "annotations": BY_ANNOTATION}, True),
+        ({"ownerReferences": [THEIRS], "annotations": BY_ANNOTATION}, False),
+        ({"ownerReferences": [], "annotations": {**BY_ANNOTATION, PRIMARY: "default/two"}}, False),
+        ({"ownerReferences": [], "annotations": {**BY_ANNOTATION, PRIMARY: "other/one"}}, False),
+        ({"ownerReferences": [], "annotations": {**BY_ANNOTATION, PRIMARY_TYPE: "Thing.x"}}, False),
+        ({"ownerReferences": [OURS], "annotations": {**BY_ANNOTATION, PRIMARY: "default/two"}}, False),
     ],
 )
 def test_only_what_names_this_owner_and_no_other_is_its_own(named: dict[str, Any], own: bool) -> None:
@@ -126,8 +148,8 @@ def test_only_what_names_this_owner_and_no_other_is_its_own(named: dict[str, Any
 
 @pytest.mark.parametrize("value", ["false", "False", "no", ""])
 def test_whatever_the_annotation_says_but_true_keeps_an_object(value: str) -> None:
-    assert is_kept(meta(annotations={"ansible.sdk.operatorframework.io/prune": value}))
-    assert not is_kept(meta(annotations={"ansible.sdk.operatorframework.io/prune": "true"}))
+    assert is_protected(meta(annotations={"ansible.sdk.operatorframework.io/prune": value}))
+    assert not is_protected(meta(annotations={"ansible.sdk.operatorframework.io/prune": "true"}))
 
 
 @pytest.mark.parametrize(
@@ -136,17 +158,80 @@ def test_whatever_the_annotation_says_but_true_keeps_an_object(value: str) -> No
         {"deletionTimestamp": "2026-01-01T00:00:00Z"},
         {"annotations": {"meta.helm.sh/release-name": "web"}},
         {"labels": {"owner": "helm", "name": "web"}},
+        {"labels": {"app.kubernetes.io/managed-by": "Helm"}},
+        {"annotations": {"helm.sh/hook": "post-install"}},
+        {"annotations": {"helm.sh/resource-policy": "keep"}},
     ],
-    ids=["being deleted", "of a Helm release", "a Helm release"],
+    ids=["being deleted", "of a Helm release", "a Helm release", "managed by Helm", "a Helm hook", "kept by Helm"],
 )
-def test_left_alone_is_what_is(more: dict[str, Any]) -> None:
-    assert is_kept(meta(**more))
+def test_an_object_is_protected_that_is(more: dict[str, Any]) -> None:
+    assert is_protected(meta(**more))
 
 
-def test_a_namespace_that_the_run_works_in_and_a_definition_of_a_kind_are_left_alone() -> None:
+@pytest.mark.parametrize("plural", ["customresourcedefinitions", "events"])
+def test_kinds_that_are_never_pruned(plural: str) -> None:
+    found = findings([meta("a.example.com")], touching(), plural=plural)
+    assert (found.superfluous, found.unproven) == ([], [])
+
+
+def test_a_namespace_that_the_run_works_in_is_left_alone() -> None:
     touched = touching("GET /api/v1/namespaces/team/configmaps/a")
     assert superfluous([meta("team"), meta("old")], touched, plural="namespaces") == {"old"}
-    assert superfluous([meta("a.example.com")], touched, plural="customresourcedefinitions") == set()
+
+
+def test_an_object_that_no_run_provably_created_is_kept_and_reported() -> None:
+    by_another_key = {MARK: Marks(b"x" * 32).mark(OWNER.uid, ObjectName.of(MAPS.gvk, "default", "forged"))}
+    of_another = {MARK: MARKS.mark("uid-of-its-predecessor", ObjectName.of(MAPS.gvk, "default", "inherited"))}
+    copied = dict(meta("original").annotations)
+    metas = [
+        meta("unmarked", marked=False),
+        meta("copy", annotations=copied),
+        meta("forged", annotations=by_another_key),
+        meta("inherited", annotations=of_another),
+        meta("inherited-elsewhere", ownerReferences=[], annotations=BY_ANNOTATION, marked=False),
+    ]
+    found = findings(metas, touching())
+    assert found.superfluous == []
+    assert [key.name for key in found.unproven] == [
+        "unmarked",
+        "copy",
+        "forged",
+        "inherited",
+        "inherited-elsewhere",
+    ]
+
+
+RESOURCE: Json = {"metadata": {"uid": "uid-of-one", "generation": 1, "annotations": {"a": "1"}}}
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def changed(**metadata: Any) -> Json:
+    return {"metadata": {**RESOURCE["metadata"], **metadata}}
+
+
+@pytest.mark.parametrize(
+    ("now", "why"),
+    [
+        (RESOURCE, ""),
+        (changed(annotations={"a": "2"}), ""),
+        (changed(annotations={f"{PREFIX}paused": "2025-01-01T00:00:00Z"}), ""),
+        (changed(uid="uid-of-two", generation=1), "another custom resource has its name now"),
+        (changed(deletionTimestamp="2026-01-01T00:00:00Z"), "the custom resource is being deleted"),
+        (changed(generation=2), "the custom resource's spec changed during the run"),
+        (changed(annotations={f"{PREFIX}paused": "true"}), "the custom resource was paused during the run"),
+        (changed(annotations={f"{PREFIX}mode": "check"}), "the custom resource asks for check runs now"),
+    ],
+)
+def test_nothing_is_deleted_for_a_custom_resource_that_is_no_longer_as_the_run_read_it(
+    now: Json, why: str
+) -> None:
+    assert reason_to_wait(RESOURCE, now, NOW, annotations_count=False) == why
+
+
+def test_annotations_that_changed_during_the_run_count_where_the_role_depends_on_them() -> None:
+    why = "the custom resource's annotations changed during the run"
+    assert reason_to_wait(RESOURCE, changed(annotations={"a": "2"}), NOW, annotations_count=True) == why
+    assert reason_to_wait(RESOURCE, RESOURCE, NOW, annotations_count=True) == ""
 
 
 @pytest.mark.parametrize(
@@ -164,6 +249,12 @@ def test_a_namespace_that_the_run_works_in_and_a_definition_of_a_kind_are_left_a
             "it asked to be called again, and may not have come to its end",
         ),
         (
+            Outcome(Ending.FINISHED, 0, Stats(ok=1), requeue_after=0.0),
+            "",
+            "it asked to be called again, and may not have come to its end",
+        ),
+        (Outcome(Ending.FINISHED, 0, Stats(ok=1), left_out="no hosts"), "", "no hosts"),
+        (
             Outcome(Ending.FINISHED, 0, Stats(ok=1), forgiven=1),
             "",
             "a task of it failed, and was rescued or ignored",
@@ -171,28 +262,28 @@ def test_a_namespace_that_the_run_works_in_and_a_definition_of_a_kind_are_left_a
     ],
 )
 def test_a_run_shows_what_is_still_wanted_if_it_was_whole_and_good(outcome: Outcome, part: str, why: str) -> None:
-    assert reason_not_to(outcome, part) == why
+    assert reason_not_to_prune(outcome, part) == why
 
 
 names = st.from_regex(r"[A-Za-z][A-Za-z0-9.-]{0,20}", fullmatch=True)
-places = st.builds(
-    Place, st.builds(GroupVersionKind, st.one_of(st.just(""), names), names, names), st.one_of(st.just(""), names)
+scopes = st.builds(
+    Scope, st.builds(GroupVersionKind, st.one_of(st.just(""), names), names, names), st.one_of(st.just(""), names)
 )
 
 
-@given(st.frozensets(places))
-def test_places_are_read_as_they_were_written(given: frozenset[Place]) -> None:
-    assert places_of(text_of(given)) == given
+@given(st.frozensets(scopes))
+def test_scopes_are_read_as_they_were_written(given: frozenset[Scope]) -> None:
+    assert scopes_of(text_of(given)) == given
 
 
 @given(st.text())
-def test_nobody_can_write_places_that_cannot_be_read(text: str) -> None:
-    assert places_of(f"{text},v1/ConfigMap@default") >= {MAPS}
+def test_scopes_are_read_next_to_any_text(text: str) -> None:
+    assert scopes_of(f"{text},v1/ConfigMap@default") >= {MAPS}
 
 
-def test_places_are_written_for_people() -> None:
-    ingress = Place(GroupVersionKind("networking.k8s.io", "v1", "Ingress"), "default")
-    role = Place(GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRole"), "")
+def test_scopes_are_written_for_people() -> None:
+    ingress = Scope(GroupVersionKind("networking.k8s.io", "v1", "Ingress"), "default")
+    role = Scope(GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRole"), "")
     assert text_of({role, MAPS, ingress}) == (
         "v1/ConfigMap@default,networking.k8s.io/v1/Ingress@default,rbac.authorization.k8s.io/v1/ClusterRole@"
     )

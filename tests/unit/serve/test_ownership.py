@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.errors import BodyError
+from runner.errors import BodyError, MediaTypeError
+from runner.kube.discovery import Resource
+from runner.marks import MARK, Marks, ObjectName
 from runner.objects import PRIMARY, GroupVersionKind, Owner
 from runner.serve import ownership, protobuf
 from runner.serve.forward import Target, parse_target
-from runner.serve.ownership import Mechanism, injected
+from runner.serve.ownership import Creation, Mechanism, injected
 
 DATABASE = GroupVersionKind("app.example.com", "v1", "Database")
 NAMESPACED = Owner(DATABASE, "shop", "orders", "uid-1")
@@ -199,6 +201,9 @@ def test_numbers_that_json_lacks_are_not_made_up() -> None:
         ownership.encode(body)
 
 
+PODS = Resource(
+    GroupVersionKind("", "v1", "Pod"), "pods", namespaced=True, verbs=frozenset(), subresources=frozenset()
+)
 KEYS = st.sampled_from(["metadata", "annotations", "ownerReferences", "uid", "namespace", "kind"])
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -213,13 +218,46 @@ TYPES = st.sampled_from(["", "application/json", "application/yaml", protobuf.ME
 def test_any_body_is_given_its_owner_or_left_alone_or_refused(raw: bytes, content_type: str, here: bool) -> None:
     target = Target("", "v1", "pods", "shop" if here else "other")
     try:
-        made = injected(raw, content_type, target, NAMESPACED, namespaced=True)
+        made = injected(raw, content_type, Creation(target, PODS, NAMESPACED))
     except BodyError:
         return
     if made is not None and made.content_type == "application/json":
         meta = json.loads(made.body)["metadata"]
         owners = [ref["uid"] for ref in meta.get("ownerReferences", ()) if "uid" in ref]
         assert NAMESPACED.uid in owners or PRIMARY in meta["annotations"]
+
+
+MARKS = Marks(b"k" * 32)
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [
+        (Target("", "v1", "pods", "shop"), ObjectName("", "Pod", "shop", "web")),
+        (Target("", "v1", "pods", "other"), ObjectName("", "Pod", "other", "web")),
+    ],
+)
+def test_a_created_object_is_marked_next_to_its_own_annotations(target: Target, name: ObjectName) -> None:
+    raw = json.dumps({"metadata": {"name": "web", "annotations": {"a": "b", MARK: "copied"}}}).encode()
+    made = injected(raw, "application/json", Creation(target, PODS, NAMESPACED, MARKS))
+    assert made is not None
+    annotations = json.loads(made.body)["metadata"]["annotations"]
+    assert MARKS.creator(annotations, name) == NAMESPACED.uid
+    assert annotations["a"] == "b"
+
+
+def test_an_object_that_the_api_server_will_name_is_not_marked_yet() -> None:
+    raw = b'{"metadata": {"generateName": "web-"}}'
+    made = injected(raw, "", Creation(Target("", "v1", "pods", "shop"), PODS, NAMESPACED, MARKS))
+    assert made is not None
+    assert MARK.encode() not in made.body
+
+
+@pytest.mark.parametrize("content_type", ["application/cbor", "application/cbor-seq", "text/plain"])
+def test_a_body_in_a_format_that_is_not_understood_is_refused(content_type: str) -> None:
+    creation = Creation(Target("", "v1", "pods", "shop"), PODS, NAMESPACED)
+    with pytest.raises(MediaTypeError, match="application/json"):
+        injected(b"\xa1\x64kindcPod", content_type, creation)
 
 
 @given(JSON)

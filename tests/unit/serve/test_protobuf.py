@@ -9,10 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.errors import BodyError
+from runner.kube.discovery import Resource
+from runner.marks import MARK, Marks, ObjectName
 from runner.objects import GroupVersionKind, Owner
 from runner.serve import protobuf
 from runner.serve.forward import Target
-from runner.serve.ownership import Mechanism, injected, reference_to
+from runner.serve.ownership import Creation, Mechanism, injected, reference_to
 
 OWNER = Owner(GroupVersionKind("", "v1", "A"), "shop", "n", "u-1")
 TYPE = b"\x0a\x05\x0a\x01v\x12\x00"  # typeMeta, as sent first
@@ -100,6 +102,27 @@ def test_any_bytes_are_an_envelope_or_refused(raw: bytes) -> None:
 )
 def test_the_mechanism_for_protobuf_follows_the_path(namespace: str, mechanism: Mechanism) -> None:
     target = Target("", "v1", "configmaps", namespace)
-    made = injected(BODY, protobuf.MEDIA_TYPE, target, OWNER, namespaced=bool(namespace))
+    kind = GroupVersionKind("", "v1", "ConfigMap")
+    maps = Resource(kind, "configmaps", bool(namespace), verbs=frozenset(), subresources=frozenset())
+    made = injected(BODY, protobuf.MEDIA_TYPE, Creation(target, maps, OWNER))
     assert made is not None
     assert (made.mechanism, made.namespace, made.content_type) == (mechanism, namespace, protobuf.MEDIA_TYPE)
+
+
+@pytest.mark.parametrize("namespace", ["shop", "other"])
+def test_an_object_in_protobuf_is_marked(namespace: str) -> None:
+    marks, kind = Marks(b"k" * 32), GroupVersionKind("", "v1", "ConfigMap")
+    maps = Resource(kind, "configmaps", namespaced=True, verbs=frozenset(), subresources=frozenset())
+    made = injected(
+        BODY, protobuf.MEDIA_TYPE, Creation(Target("", "v1", "configmaps", namespace), maps, OWNER, marks)
+    )
+    assert made is not None
+    mark = marks.mark(OWNER.uid, ObjectName("", "ConfigMap", namespace, "c")).encode()
+    assert made.body.count(MARK.encode()) == 1
+    assert mark in made.body
+
+
+def test_the_name_in_protobuf_is_read_and_the_last_one_counts() -> None:
+    twice = b"k8s\x00\x12\x0a" + OBJECT + b"\x0a\x03\x0a\x01d"
+    assert (protobuf.name_of(BODY), protobuf.name_of(twice)) == ("c", "d")
+    assert protobuf.name_of(b"no protobuf") == ""
