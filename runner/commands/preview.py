@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 import yaml
 
 from runner.commands.once import FLAGS, for_one_run
-from runner.config.arguments import partial
+from runner.config.arguments import partial_run
 from runner.config.flags import RUN_FLAGS, add_flags
 from runner.config.settings import Settings, read_settings
 from runner.config.watches import Engine, Watch
@@ -63,7 +63,7 @@ def main(parsed: argparse.Namespace, environment: Mapping[str, str]) -> int:
     """The exit code: 0 nothing would change, 1 something would, 130 interrupted. Raises OperatorError."""
     parsed.verbose, parsed.check, parsed.diff = 0, True, True
     asked = read_settings(parsed, environment, terminal=sys.stderr.isatty())
-    settings, part = for_one_run(asked, parsed), partial(asked.ansible_args, asked.environment)
+    settings, part = for_one_run(asked, parsed), partial_run(asked.ansible_args, asked.environment)
     configure_logs("error", settings.log_encoder)
     watches, notes = load_watches(settings.watches_file, Path.cwd(), settings.environment)
     for note in notes:

@@ -1,10 +1,13 @@
-"""What `--ansible-args` adds to ansible-playbook, and what of that or of the environment makes a run a part."""
+"""Arguments of ansible-playbook, and whatever makes it perform only a part of its content."""
 
 from __future__ import annotations
 
+import configparser
 import re
 import shlex
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 
 _PARTIAL = (
     "--check",
@@ -43,6 +46,27 @@ def partial(arguments: str, environment: Mapping[str, str]) -> str:
         elif _SHORT.match(word):
             return option
     return next((name for name, whole in _VARIABLES.items() if environment.get(name, "") not in whole), "")
+
+
+def partial_run(arguments: str, environment: Mapping[str, str]) -> str:
+    """As `partial`, for runs on this machine, whose ansible.cfg counts as well."""
+    return partial(arguments, environment) or _configured_tags(environment)
+
+
+def _configured_tags(environment: Mapping[str, str]) -> str:
+    """The ansible.cfg that leaves tasks out by their tags; empty if none does.
+
+    Ansible reads the first of these files that exists; an unreadable one fails the run.
+    """
+    named = Path(environment.get("ANSIBLE_CONFIG") or "/nowhere")
+    files = [named / "ansible.cfg" if named.is_dir() else named]
+    files += [Path(environment.get("HOME") or "/") / ".ansible.cfg", Path("/etc/ansible/ansible.cfg")]
+    file = next((file for file in files if file.is_file()), None)
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    with suppress(configparser.Error, UnicodeDecodeError):
+        parser.read([file] if file else [])
+    tags = {name: parser.get("tags", name, fallback="").strip() for name in ("run", "skip")}
+    return f"[tags] in {file}" if tags["run"] not in ("", "all") or tags["skip"] else ""
 
 
 def _words(arguments: str) -> list[str]:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from runner.config.arguments import partial
+from runner.config.arguments import partial_run
 from runner.config.settings import Settings
 from runner.config.watches import Content, Engine, Watch
 from runner.control.annotations import VERBOSITY, Annotations, Bounds
@@ -58,7 +58,7 @@ def defaults_of(settings: Settings, gvk: GroupVersionKind) -> Defaults:
         engine=Engine(settings.executor),
         bounds=Bounds(settings.min_reconcile_period, settings.max_runner_artifacts_limit),
         go_messages=settings.go_messages,
-        partial=partial(settings.ansible_args, settings.environment),
+        partial=partial_run(settings.ansible_args, settings.environment),
         watches=settings.watches,
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 from runner.config.watches import Watch
 from runner.config.webhooks import Endpoint, configurations, conversion, unserved
 from runner.errors import SettingsError
-from runner.generate import rbac
+from runner.generate import prune_key, rbac
 from runner.generate.files import yaml_text as dump
 from runner.generate.kustomize import built, kustomization
 from runner.objects import GroupVersionKind
@@ -75,11 +75,22 @@ def files(project: Path, environment: Mapping[str, str]) -> dict[Path, str]:
     found = needs(project, environment)
     made = rbac.files(project, rbac.Asked(), environment)
     made |= _lists(project)
+    if any(watch.prune for watch in found.watches):
+        made |= _prune_key(project)
     reviewed = [watch for watch in found.watches if watch.admission or watch.conversions]
     if reviewed:
         made |= _webhooks(project, reviewed, found)
         made |= _with(project, DEFAULT, "components", ["../webhook"])
     return made
+
+
+def _prune_key(project: Path) -> dict[Path, str]:
+    """What lets the operator keep the key of marks."""
+    objects = prune_key.roles(_deployment(project))
+    if not objects:
+        return {}
+    text = _MADE + "".join(f"---\n{dump(one)}" for one in objects)
+    return {prune_key.FILE: text} | _with(project, prune_key.FILE.parent, "resources", [prune_key.FILE.name])
 
 
 def _lists(project: Path) -> dict[Path, str]:
@@ -155,7 +166,7 @@ def _deployment(project: Path) -> dict[str, Any]:
     found = [one for one in built(project / MANAGER) if one["kind"] == "Deployment"]
     if len(found) != 1:
         raise SettingsError(
-            f"{shown(project / MANAGER)} has {len(found)} Deployments: webhooks need the one to ask"
+            f"{shown(project / MANAGER)} has {len(found)} Deployments: which one runs the operator?"
         )
     return found[0]
 

@@ -51,6 +51,7 @@ def check(
     for item, of in reached:
         yield from _of_reach(item, of, found)
         yield from rbac.check_prune(item, of.touches, manifests)
+    yield from rbac.check_prune_key(watched, manifests)
     yield from pruning.check(watched, manifests)
 
 

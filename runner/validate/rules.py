@@ -135,7 +135,10 @@ _SAMPLES = (
 _RBAC = (
     _error("rbac-missing", "no role allows what the operator does"),
     _error("rbac-missing-for-tasks", "no role allows what a task does"),
-    _warning("rbac-missing-for-prune", "no role allows to delete what a watch with `prune` no longer produces"),
+    _warning(
+        "rbac-missing-for-prune",
+        "no role allows what a watch with `prune` needs: to delete, or to keep the key of marks",
+    ),
     _warning("prune-never", "the operator is run so that a watch with `prune` never deletes anything"),
     _error("namespace-missing", "a task of a cluster-scoped kind writes without a namespace"),
     _warning("rbac-maybe-missing", "no role allows what the operator may have to do"),

@@ -12,6 +12,9 @@ from runner.validate.manifests.touches import EVENTS, LEASES, Touch, of_watch, r
 
 ROLES = ("Role", "ClusterRole")
 BINDINGS = ("RoleBinding", "ClusterRoleBinding")
+_CONTAINERS = ("spec", "template", "spec", "containers")
+_KEY_NAME = "prune-key"
+_KEY_FILE = "--prune-key-file"
 _ELECTION = ("--leader-elect", "--enable-leader-election")
 _WHY = {
     "": "needed to reconcile {}",
@@ -36,12 +39,13 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule of a Role or (`cluster`) ClusterRole."""
+    """One rule of a Role or (`cluster`) ClusterRole; `names` are the only objects that it is for, if any."""
 
     groups: tuple[str, ...]
     resources: tuple[str, ...]
     verbs: tuple[str, ...]
     cluster: bool
+    names: tuple[str, ...] = ()
 
     def allows(self, need: Need, verb: str) -> bool:
         subresource = need.resource.partition("/")[2]
@@ -106,6 +110,22 @@ def check_prune(
             yield _finding("rbac-missing-for-prune", _largest(roles), need, lacking)
 
 
+def check_prune_key(watched: Sequence[Watched], manifests: list[Document]) -> Iterator[Finding]:
+    """A finding where a watch prunes, and no role lets the operator in the manifests keep the key of marks."""
+    roles, pods = _roles(manifests), of_kind(manifests, "Deployment", "StatefulSet")
+    if not roles or not pods or _is_given_more(manifests) or not any(item.watch.prune for item in watched):
+        return
+    containers = [container for pod in pods for container in members(pod.get(*_CONTAINERS))]
+    if any(word.startswith(_KEY_FILE) for container in containers for word in texts(child(container, "args"))):
+        return
+    why = "needed to keep the key that marks what runs create: `ansible-operator generate manifests` makes a Role"
+    need = Need("", "secrets", ("create", "get"), why)
+    rules = [rule for role in roles for rule in _rules(role, named=True)]
+    rules = [rule for rule in rules if not rule.names or any(name.endswith(_KEY_NAME) for name in rule.names)]
+    if lacking := _lacking(need, rules):
+        yield _finding("rbac-missing-for-prune", _largest(roles), need, lacking)
+
+
 def _surely(touch: Touch) -> set[str]:
     """Of the verbs that a module may use, those it cannot do without; reading needs one of two."""
     if touch.subresource:
@@ -158,11 +178,11 @@ def _roles(manifests: list[Document]) -> list[Document]:
 def _rules(role: Document, *, named: bool = False) -> Iterator[Rule]:
     """The rules of a role, those for single objects included where they are asked for."""
     for node in members(role.get("rules")):
-        if named or not members(child(node, "resourceNames")):
-            groups, resources, verbs = (
-                tuple(texts(child(node, name))) for name in ("apiGroups", "resources", "verbs")
-            )
-            yield Rule(groups, resources, verbs, role.text("kind") == "ClusterRole")
+        groups, resources, verbs, names = (
+            tuple(texts(child(node, name))) for name in ("apiGroups", "resources", "verbs", "resourceNames")
+        )
+        if named or not names:
+            yield Rule(groups, resources, verbs, role.text("kind") == "ClusterRole", names)
 
 
 def _needs(watched: Sequence[Watched], manifests: list[Document]) -> Iterator[Need]:

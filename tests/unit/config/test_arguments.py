@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from runner.config.arguments import partial, unquoted
+from runner.config.arguments import partial, partial_run, unquoted
 
 
 @pytest.mark.parametrize(
@@ -40,6 +42,28 @@ def test_so_is_a_variable_that_does(name: str) -> None:
 
 def test_to_skip_all_tags_leaves_all_out() -> None:
     assert partial("", {"ANSIBLE_SKIP_TAGS": "all"}) == "ANSIBLE_SKIP_TAGS"
+
+
+@pytest.mark.parametrize(
+    ("text", "leaves_out"),
+    [
+        ("[tags]\nskip = slow", True),
+        ("[tags]\nrun = web", True),
+        ("[tags]\nrun = all", False),
+        ("[defaults]\nforks = 2", False),
+        ("no section", False),
+    ],
+)
+def test_tags_in_ansibles_configuration_leave_tasks_out(text: str, leaves_out: bool, tmp_path: Path) -> None:
+    (tmp_path / ".ansible.cfg").write_text(text)
+    expected = f"[tags] in {tmp_path / '.ansible.cfg'}" if leaves_out else ""
+    assert partial_run("", {"HOME": str(tmp_path)}) == expected
+
+
+def test_the_configuration_that_a_variable_names_is_read_in_place_of_the_homes(tmp_path: Path) -> None:
+    (tmp_path / ".ansible.cfg").write_text("[tags]\nskip = slow")
+    (tmp_path / "other.cfg").write_text("")
+    assert partial_run("", {"HOME": str(tmp_path), "ANSIBLE_CONFIG": str(tmp_path / "other.cfg")}) == ""
 
 
 def test_all_tags_leave_nothing_out() -> None:

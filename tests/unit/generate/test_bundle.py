@@ -65,7 +65,8 @@ def test_the_deployment_and_its_rights_are_those_of_config(project: Path) -> Non
     assert deployment["spec"]["template"]["spec"]["containers"][0]["image"] == IMAGE
     granted = [rule["resources"] for rule in install["clusterPermissions"][0]["rules"]]
     assert ["tokenreviews"] in granted
-    assert install["permissions"][0]["rules"][0]["resources"] == ["leases"]
+    inside = [rule["resources"] for rule in install["permissions"][0]["rules"]]
+    assert inside == [["secrets"], ["secrets"], ["leases"]]
 
 
 def test_what_is_beside_goes_into_files_of_its_own(project: Path) -> None:

@@ -162,3 +162,28 @@ def test_a_project_without_a_deployment_is_told_where_it_comes_from(
 ) -> None:
     assert generate(tmp_path) == 1
     assert "ansible-operator init" in capsys.readouterr().err
+
+
+def test_the_operator_may_keep_the_key_of_marks_where_a_watch_prunes(project: Path) -> None:
+    (project / "config/rbac/prune_key_role.yaml").unlink()
+    assert generate(project) == 0
+    role = whole(project)["Role", "sample-operator-prune-key-role"]
+    assert role["rules"] == [
+        {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
+        {
+            "apiGroups": [""],
+            "resources": ["secrets"],
+            "resourceNames": ["sample-operator-prune-key"],
+            "verbs": ["get"],
+        },
+    ]
+
+
+def test_an_operator_that_is_given_the_key_as_a_file_needs_no_secret(project: Path) -> None:
+    (project / "config/rbac/prune_key_role.yaml").unlink()
+    manager = project / "config/manager/manager.yaml"
+    manager.write_text(
+        manager.read_text().replace("            - --leader-elect\n", "            - --prune-key-file=/key\n")
+    )
+    generate(project)
+    assert not (project / "config/rbac/prune_key_role.yaml").exists()

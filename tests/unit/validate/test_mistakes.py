@@ -68,6 +68,16 @@ MISTAKES = (
         },
     ),
     Mistake(
+        "a watch that prunes, and no right to keep the key of marks",
+        rule="rbac-missing-for-prune",
+        place=f"{RBAC}:7",
+        says="rules: no role allows create, get on secrets, needed to keep the key that marks what runs create",
+        change={
+            WATCHES: ("role: memcached\n", "role: memcached\n  prune: true\n"),
+            RBAC: ("[configmaps, secrets]", "[configmaps]"),
+        },
+    ),
+    Mistake(
         "a watch that prunes, and an operator that performs tagged tasks alone",
         rule="prune-never",
         place="config/manager/manager.yaml:18",
