@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runner.control.prune import MOST_LISTED, find
 from runner.control.superfluous import (
     Findings,
     Judge,
@@ -20,7 +21,9 @@ from runner.control.superfluous import (
     scopes_of,
     text_of,
 )
+from runner.errors import TooManyObjectsError
 from runner.execute.outcome import Ending, Outcome, Stats
+from runner.kube.discovery import ObjectsApi
 from runner.marks import MARK, Marks, ObjectName
 from runner.objects import PREFIX, PRIMARY, PRIMARY_TYPE, GroupVersionKind, Json, ObjectMeta, Owner, parse_meta
 from runner.serve.forward import parse_target
@@ -287,3 +290,22 @@ def test_scopes_are_written_for_people() -> None:
     assert text_of({role, MAPS, ingress}) == (
         "v1/ConfigMap@default,networking.k8s.io/v1/Ingress@default,rbac.authorization.k8s.io/v1/ClusterRole@"
     )
+
+
+class Lists(ObjectsApi):
+    """Scopes with so many objects each."""
+
+    def __init__(self, objects: int) -> None:
+        self.objects = objects
+
+    async def metadata(self, gvk: GroupVersionKind, namespace: str, *, most: int) -> tuple[str, list[ObjectMeta]]:
+        if self.objects > most:
+            raise TooManyObjectsError(f"there are more than {most} to look at")
+        return "configmaps", [meta(f"{namespace}-{number}") for number in range(self.objects)]
+
+
+async def test_objects_of_all_scopes_together_are_bounded() -> None:
+    scopes = [Scope(MAPS.gvk, namespace) for namespace in ("a", "b", "c")]
+    objects = Lists(MOST_LISTED * 2 // 5)
+    found = await find(objects, scopes, Judge(OWNER, touching(), MARKS.creator))
+    assert found.problems == [f"ConfigMaps cannot be listed: there are more than {MOST_LISTED // 5} to look at"]
