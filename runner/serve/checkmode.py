@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import structlog
+from aiohttp import hdrs
 
 from runner.differences import Difference, difference
 from runner.errors import KubeError, NotFoundError
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery
 from runner.serve import forward
-from runner.serve.forward import STREAMS, Target
+from runner.serve.forward import STREAMS, Target, is_upgrade, tokens
 
 REFUSAL = (
     "check mode: the API proxy lets nothing pass that would change the cluster. Modules of kubernetes.core "
     "ask for a dry run by themselves; skip what cannot with `when: not ansible_check_mode`"
 )
 READS_ONLY = "tasks of admission may read the cluster, and change nothing: the API proxy lets only reads pass"
+AMBIGUOUS = (
+    "check mode and tasks of admission: the path holds an empty segment, a dot segment or an escaped slash, which "
+    "another server might read differently; request the plain path of the object"
+)
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _REVIEWS = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
 """Groups whose objects are questions: nothing of them is stored."""
 CREATED = 201
 _SEEN = frozenset({"", "scale"})
 """Subresources whose dry runs are compared; a status is nothing that drifts."""
+_WAYS_IN = STREAMS - {"log"}
+"""Subresources that lead into a container, a node or an application, by GET as well."""
 
 log = structlog.get_logger(__name__)
 
@@ -38,19 +46,25 @@ def _is_review(method: str, target: Target | None) -> bool:
 
 
 def changes(method: str, target: Target | None, *, has_body: bool) -> bool:
-    """Whether the request may change something.
+    """Whether the request may change something, or yields a credential with which others could.
 
     A deletion with a body may: the API server takes its options from there and forgets the URL's `dryRun`.
+    A dry run of a token request is answered with a token that is valid.
     """
     if target is None:
         return method not in _READS
-    if target.subresource in STREAMS - {"log", "proxy"}:
-        return True  # a GET, too, leads into a container
+    if target.subresource in _WAYS_IN or (target.group, target.plural) == ("", "proxy"):
+        return True  # whatever the method: the other end decides what a GET does
     if method in _READS or _is_review(method, target):
         return False
-    if target.subresource == "proxy" or (method == "DELETE" and has_body):
+    if target.subresource == "token" or (method == "DELETE" and has_body):
         return True
     return not target.dry_run
+
+
+def opens_stream(headers: Mapping[str, str]) -> bool:
+    """Whether the request asks for a connection in both directions, as exec and consoles do."""
+    return is_upgrade(headers) and tokens(headers, hdrs.UPGRADE) != {"h2c"}
 
 
 class DryRuns:

@@ -17,6 +17,7 @@ STREAMS = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 """Subresources whose answer is somebody else's bytes, perhaps without an end."""
 
 _FORWARDED = re.compile(r"/[!-~]*")
+_ESCAPED_SEPARATOR = re.compile("%(?:2f|5c|25)", re.IGNORECASE)
 _NOT_ESCAPED = re.compile("%(?![0-9A-Fa-f]{2})")
 
 
@@ -67,6 +68,14 @@ def parse_target(raw_path: str) -> Target | None:
 def forwardable(raw_path: str) -> bool:
     """Whether a request's target arrives as it is: a path of this server in ASCII, without a fragment."""
     return _FORWARDED.fullmatch(raw_path) is not None and "#" not in raw_path
+
+
+def ambiguous(raw_path: str) -> bool:
+    """Whether the API server, or a load balancer in front of it, may read another path than the proxy does."""
+    path = raw_path.partition("?")[0]
+    segments = unquote(path).removeprefix("/").removesuffix("/").split("/")
+    odd = any(segment in {"", ".", ".."} or "\\" in segment for segment in segments)
+    return _ESCAPED_SEPARATOR.search(path) is not None or (odd and path != "/")
 
 
 def _options(query: str) -> dict[str, str]:

@@ -166,6 +166,11 @@ class Proxy:
         if self._client.impersonates and any(name.lower().startswith(IMPERSONATE) for name in request.headers):
             return THIRD
         check = grant.dry_runs is not None
+        if check or grant.reads_only:
+            if forward.ambiguous(request.raw_path):
+                return checkmode.AMBIGUOUS
+            if checkmode.opens_stream(request.headers):
+                return checkmode.REFUSAL if check else checkmode.READS_ONLY
         if check and checkmode.changes(request.method, target, has_body=request.body_exists):
             return checkmode.REFUSAL
         if grant.reads_only and not checkmode.reads(request.method, target):

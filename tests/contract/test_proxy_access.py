@@ -169,3 +169,29 @@ def endless(closed: asyncio.Event) -> Answer:
         return response
 
     return answer
+
+
+@pytest.mark.parametrize("limit", ["only_dry_runs", "only_reads"])
+@pytest.mark.parametrize(
+    ("method", "path", "headers"),
+    [
+        ("GET", "/api/v1/nodes/n/proxy/exec/shop/p/c?command=id", {}),
+        ("GET", "/api/v1/namespaces/shop/pods/p/pro%78y/", {}),
+        ("GET", "/api/v1/namespaces/shop/pods/..%2f..%2f..%2fnodes/n/proxy", {}),
+        ("GET", "/api/v1/nodes/n//proxy/pods", {}),
+        ("POST", "/api/v1/namespaces/shop/serviceaccounts/ci/token?dryRun=All", {}),
+        (
+            "GET",
+            "/apis/x.io/v1/namespaces/shop/machines/m/console",
+            {"Connection": "Upgrade", "Upgrade": "websocket"},
+        ),
+    ],
+)
+async def test_run_that_may_change_nothing_reaches_no_node_no_application_and_no_token(
+    bench: Bench, limit: str, method: str, path: str, headers: dict[str, str]
+) -> None:
+    with bench.proxy.grant(OWNER) as grant:
+        getattr(grant, limit)()
+        answer = await bench.ask(method, path, headers={**bench.headers(grant), **headers})
+
+    assert (answer.status, bench.seen) == (403, [])
