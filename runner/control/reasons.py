@@ -7,7 +7,6 @@ something, nor who deleted the object. All of it is text of others: it is bounde
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -34,6 +33,8 @@ DELETION = "metadata.deletionTimestamp"
 MOST_TOLD = 3
 _LIFE: dict[tuple[str, ...], str] = {(CREATION,): "created", (DELETION,): "deleted"}
 _DEEPEST = 12
+_MOST_LEAVES = 500
+"""Of one fieldsV1 at one depth; where it has more, a smaller depth names what they have in common."""
 _BOOKKEEPING = (
     "deployment.kubernetes.io/",
     "endpoints.kubernetes.io/",
@@ -119,12 +120,13 @@ def _contents(entry: Body) -> tuple[str, ...]:
 
 
 def paths(owned: Mapping[str, Any]) -> tuple[str, ...]:
-    """The fields of a `fieldsV1`, as `spec.containers[name=web].image`; at most MOST_FIELDS."""
+    """The fields of a `fieldsV1`, as `spec.containers[].image`; at most MOST_FIELDS."""
     for depth in range(_DEEPEST, 0, -1):
-        found = tuple(islice(_leaves(owned, depth), MOST_FIELDS + 1))
-        if len(found) <= MOST_FIELDS:
-            return found
-    return found[:MOST_FIELDS]
+        leaves = list(islice(_leaves(owned, depth), _MOST_LEAVES + 1))
+        distinct = tuple(dict.fromkeys(leaves))
+        if len(leaves) <= _MOST_LEAVES and len(distinct) <= MOST_FIELDS:
+            break
+    return distinct[:MOST_FIELDS]
 
 
 def _leaves(owned: Mapping[str, Any], depth: int) -> Iterator[str]:
@@ -140,15 +142,11 @@ def _leaves(owned: Mapping[str, Any], depth: int) -> Iterator[str]:
 
 
 def _segment(key: str) -> str:
-    """A key of `fieldsV1`: a field, or an item by its keys, its value or its place."""
+    """One key of `fieldsV1` as text: a field's name, or an item of a list without the values that identify it."""
     kind, _, text = key.partition(":")
     if kind == "f":
         return _quoted(text)
-    try:
-        keys = json.loads(text) if kind == "k" else None
-    except (ValueError, RecursionError):
-        keys = None
-    return f"[{','.join(f'{k}={v}' for k, v in keys.items())}]" if isinstance(keys, dict) else f"[{text}]"
+    return f"[{text}]" if kind == "i" and text.isdecimal() else "[]"
 
 
 def _quoted(name: str) -> str:

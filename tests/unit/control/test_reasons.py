@@ -183,11 +183,13 @@ def test_a_change_of_a_kind_without_generation_names_its_content() -> None:
     [
         ({"f:a": {".": {}, "f:b": {}}}, ("a.b",)),
         ({"f:a": {".": {}}}, ("a",)),
-        ({"f:list": {'k:{"name":"web","port":80}': {".": {}, "f:image": {}}}}, ("list[name=web,port=80].image",)),
-        ({"f:set": {'v:"one"': {}}}, ('set["one"]',)),
+        ({"f:list": {'k:{"name":"web","port":80}': {".": {}, "f:image": {}}}}, ("list[].image",)),
+        ({"f:list": {'k:{"name":"a"}': {"f:image": {}}, 'k:{"name":"b"}': {"f:image": {}}}}, ("list[].image",)),
+        ({"f:set": {'v:"one"': {}, 'v:"two"': {}}}, ("set[]",)),
         ({"f:list": {"i:3": {}}}, ("list[3]",)),
         ({"f:data": {"f:tls.crt": {}}}, ("data['tls.crt']",)),
-        ({"f:list": {"k:nonsense": {}}}, ("list[nonsense]",)),
+        ({"f:list": {"i:secret": {}}}, ("list[]",)),
+        ({"f:list": {"k:nonsense": {}}}, ("list[]",)),
         ({"f:a": None, "odd": 3}, ("a", "[]")),
     ],
 )
@@ -199,6 +201,18 @@ def test_many_fields_are_told_by_what_they_have_in_common() -> None:
     many: Entry = {f"f:{number}": {} for number in range(MOST_FIELDS + 1)}
     assert paths({"f:spec": {"f:template": many, "f:replicas": {}}}) == ("spec.template", "spec.replicas")
     assert len(paths(many)) == MOST_FIELDS
+
+
+def test_values_that_identify_items_of_a_list_stay_out_of_reasons() -> None:
+    owned = spec(finalKeys={'v:"hunter2"': {}}, users={'k:{"password":"hunter2"}': {".": {}, "f:role": {}}})
+    found = why(body("2", 2, LOST, entry("me", JUST_NOW, owned)))
+    assert found.fields == ("spec.finalKeys[]", "spec.users[].role")
+    assert "hunter2" not in repr(found)
+
+
+def test_items_beyond_the_bound_are_named_by_what_they_have_in_common() -> None:
+    users: Entry = {f'k:{{"name":"{number}"}}': {"f:role": {}} for number in range(5000)}
+    assert paths({"f:spec": {"f:users": users}}) == ("spec.users",)
 
 
 def test_text_of_others_is_bounded_and_on_one_line() -> None:
