@@ -5,6 +5,7 @@ The message of each is written for the person who reads it: what was wrong, wher
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -225,3 +226,21 @@ class StreamError(KubeError):
 
 class ShortWatchError(KubeError):
     """The watch ended by itself, but far too early."""
+
+
+_REFUSED_ACCOUNT = re.compile(
+    r'[Uu]ser \\{0,4}"[^"]{0,300}" (?:\(groups=\[[^\]]{0,2000}\]\) )?(?:(cannot)|(is attempting)) '
+)
+"""As RBAC begins a refusal; the quotation marks may be escaped, where it stands within JSON."""
+_UNRESOLVED_ROLES = re.compile(r": RBAC: [^\n]{0,2000}")
+"""As RBAC ends a refusal if bindings of the account name roles that are not there."""
+
+
+def without_account(text: str) -> str:
+    """Name nobody in the text of a refusal: "the operator may not list resource ...".
+
+    For Events and status of custom resources. Their readers need to know which permission lacks, and not which
+    account and roles the operator has; that belongs into the operator's log.
+    """
+    text = _REFUSED_ACCOUNT.sub(lambda match: f"the operator {'may not' if match[1] else match[2]} ", text)
+    return _UNRESOLVED_ROLES.sub("", text)

@@ -21,7 +21,7 @@ from runner.control.reasons import Previous
 from runner.control.request import Request, Trigger
 from runner.control.status import Fields, Moment, mapped, without
 from runner.control.timers import Handle, Stopwatch
-from runner.errors import ApiError, NestedError, NotFoundError
+from runner.errors import ApiError, NestedError, NotFoundError, without_account
 from runner.execute.failure import place_of
 from runner.execute.outcome import Ending, Outcome
 from runner.execute.run import TASK_STARTS, Event, Run, Sink
@@ -216,8 +216,8 @@ class Closing:
 
     async def unwritten(self, attempt: Attempt, body: Json, error: ApiError) -> Result:
         """The API server refused for good what was to be written: say so, without what it found fault with."""
-        refusal = f"The API server refused what was to be written: {error}"
-        log.debug("a write was refused", key=str(attempt.key), error=str(error))
+        refusal = f"The API server refused what was to be written: {without_account(str(error))}"
+        log.warning("a write was refused", key=str(attempt.key), error=str(error))
         outcome, moment = attempt.outcome, attempt.moment
         if outcome is None:
             return await self.refuse(attempt, body, refusal[:LONGEST_REFUSAL])

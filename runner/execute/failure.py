@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
+from runner.errors import without_account
 from runner.execute import cause
 from runner.execute.cause import Cause
 from runner.execute.output import visible
@@ -57,7 +58,7 @@ class Failure:
             return shortened(self.cause, LONGEST_WRITTEN)
         where = ", ".join(filter(None, (self.task, self.place, self.item)))
         where = f" ({where})" if where else ""
-        return shortened(self.cause or one_line(self.message), LONGEST - len(where)) + where
+        return shortened(self.cause or one_line(without_account(self.message)), LONGEST - len(where)) + where
 
 
 def failed(data: Mapping[str, Any], *, text: str = "", unreachable: bool = False) -> Failure:
@@ -74,7 +75,7 @@ def failed(data: Mapping[str, Any], *, text: str = "", unreachable: bool = False
         host,
         message(data.get("res")),
         unreachable,
-        cause=clean(why.text) if why.written else shortened(one_line(prefix + why.text), LONGEST),
+        cause=clean(why.text) if why.written else shortened(one_line(prefix + without_account(why.text)), LONGEST),
         task=task_of(data),
         place=place_of(data, why),
         item=", ".join(filter(None, (number, _attempts(results[0])))),
@@ -95,7 +96,13 @@ def untold(host: str, *, unreachable: bool) -> Failure:
 
 def ended(why: str, data: Mapping[str, Any], *, place: str = "") -> Failure:
     """A run that ended in a bad way, where its last task began with `data`; `place` is known better."""
-    return Failure("", "", cause=one_line(why), task=task_of(data), place=shown_place(place) or place_of(data))
+    return Failure(
+        "",
+        "",
+        cause=one_line(without_account(why)),
+        task=task_of(data),
+        place=shown_place(place) or place_of(data),
+    )
 
 
 def message(result: object) -> str:

@@ -9,7 +9,7 @@ import structlog
 from aiohttp import hdrs
 
 from runner.differences import Difference, difference
-from runner.errors import KubeError, NotFoundError
+from runner.errors import KubeError, NotFoundError, without_account
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery
 from runner.serve import forward
@@ -116,7 +116,10 @@ class Comparing:
                 return
             live = None if status == CREATED else await self._live(raw_path)
         except (KubeError, OSError) as error:
-            dry_runs.unread.append(f"{target.plural} {target.name}: {error}")
+            log.warning(
+                "a dry run could not be compared", resource=target.plural, name=target.name, error=str(error)
+            )
+            dry_runs.unread.append(f"{target.plural} {target.name}: {without_account(str(error))}")
             return
         if method != "DELETE":
             dry_runs.note(difference(kind, live, answer))

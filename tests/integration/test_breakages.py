@@ -89,7 +89,7 @@ BREAKAGES = (
         "Forbidden",
         "- name: Read the password\n  kubernetes.core.k8s_info:\n    kind: Secret\n    name: password\n"
         '    namespace: "{{ ansible_operator_meta.namespace }}"\n',
-        'Secret password refused (403): User "system:serviceaccount:{namespace}:operator" cannot get resource "secrets"'
+        'Secret password refused (403): the operator may not get resource "secrets"'
         ' in API group "" in the namespace "{namespace}" (Read the password, roles/forbidden/tasks/main.yml:1)',
         task="Read the password (roles/forbidden/tasks/main.yml:1)",
     ),

@@ -737,6 +737,21 @@ async def test_a_finalizer_that_may_not_be_removed_is_a_failure(mortal: Scene, s
     assert mortal.stored["metadata"]["finalizers"] == [FINALIZER]
 
 
+async def test_status_and_event_of_a_forbidden_write_do_not_name_the_operators_account(mortal: Scene) -> None:
+    account = "system:serviceaccount:ops:operator"
+
+    async def refuse(call: str, _key: ObjectKey) -> None:
+        if call == "replace" and mortal.executor.runs:
+            raise ForbiddenError(403, "Forbidden", f'User "{account}" cannot update resource "things"')
+
+    await mortal.reconcile()
+    mortal.objects.delete(KEY)
+    mortal.objects.before = refuse
+    await mortal.reconcile(Trigger.DELETING)
+    assert 'the operator may not update resource "things"' in mortal.conditions["Failure"]["message"]
+    assert account not in repr((mortal.stored, mortal.recorder.events))
+
+
 async def test_an_object_that_may_not_be_read_is_tried_again_soon(scene: Scene) -> None:
     async def forbid(_call: str, _key: ObjectKey) -> None:
         raise ForbiddenError(403, "Forbidden", "things is forbidden")

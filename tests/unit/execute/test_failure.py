@@ -29,9 +29,9 @@ BOTH = {
     "exec": 'pods nosuch refused (404): pods "nosuch" not found (Exec it, roles/exec/tasks/main.yml:1)',
     "fail": "the size must be at most 5,\nand it is 7",
     "failedwhen": "failed_when is true (Run it, roles/failedwhen/tasks/main.yml:1)",
-    "forbidden": 'Secret blog refused (403): User "system:serviceaccount:default:op" cannot get resource "secrets" in'
+    "forbidden": 'Secret blog refused (403): the operator may not get resource "secrets" in'
     ' API group "" in the namespace "default" (Create the Secret, roles/forbidden/tasks/main.yml:1)',
-    "forbidinfo": 'Secret refused (403): User "system:serviceaccount:default:op" cannot list resource "secrets" in'
+    "forbidinfo": 'Secret refused (403): the operator may not list resource "secrets" in'
     ' API group "" in the namespace "default" (Read Secrets, roles/forbidinfo/tasks/main.yml:1)',
     "importtasks": "Could not find or access 'nosuch.yml'",
     "includetasks": "Could not find or access 'nosuch.yml' (Include it, roles/includetasks/tasks/main.yml:1)",
