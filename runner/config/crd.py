@@ -9,7 +9,7 @@ from runner.config.watches import SCOPES, Definition
 
 _SCALE = ("specReplicasPath", "statusReplicasPath", "labelSelectorPath")
 _KNOWN = (
-    *("generate", "plural", "shortNames", "categories", "scope", "storage"),
+    *("generate", "plural", "shortNames", "categories", "scope"),
     *("columns", "scale", "schema"),
 )
 
@@ -27,7 +27,6 @@ def definition(fields: Fields | None) -> Definition:
         short_names=fields.texts("shortNames"),
         categories=fields.texts("categories"),
         scope=scope,
-        storage=fields.flag("storage", default=False),
         columns=fields.text_map("columns"),
         scale=_scale(fields.inner("scale")),
         schema=_schema(fields),

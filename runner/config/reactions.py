@@ -18,8 +18,8 @@ def reference(fields: Fields) -> Reference:
         fields.problem("", "must have either names (a JMESPath expression over the custom resource) or selector")
     if names and (error := syntax_error(names)):
         fields.problem("names", f"not a JMESPath expression: {error}")
-    if namespaces not in ("", _ALL) or (namespaces and names):
-        fields.problem("namespaces", f"is {_ALL} or left out, and only beside a selector")
+    if namespaces not in ("", _ALL):
+        fields.problem("namespaces", f"is {_ALL} or left out")
     fields.note_unknown(("apiVersion", "kind", "names", "selector", "namespaces"))
     return Reference(gvk, names, selector(inner), namespaces == _ALL)
 

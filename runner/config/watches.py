@@ -52,8 +52,8 @@ class Reference:
     """Objects that custom resources use and do not own.
 
     `names` is a JMESPath expression over the custom resource, which yields a name, a list of names, or of
-    {name, namespace}. Where it is empty, `selector` says which objects concern every custom resource of the kind:
-    those of their own namespace, or of all.
+    {name, namespace}. If `names` is empty, objects with the labels of `selector` concern every custom resource of
+    the kind. Objects of other namespaces than the custom resource's own count only with `all_namespaces`.
     """
 
     gvk: GroupVersionKind
@@ -103,7 +103,6 @@ class Definition:
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     scope: str = SCOPES[0]
-    storage: bool = False
     columns: Mapping[str, str] = field(default_factory=dict)
     scale: Mapping[str, str] = field(default_factory=dict)
     schema: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -185,10 +185,17 @@ class _Reader:
         missing = [name for name in ("version", "kind") if not getattr(gvk, name)]
         for name in missing:
             fields.problem(name, f"invalid GVK: {gvk}: {name} must not be empty", "watch-kind-missing")
-        if not missing and self.entries.setdefault(gvk, node) is not node:
+        if missing:
+            return
+        known = next((one for one in self.entries if (one.group, one.kind) == (gvk.group, gvk.kind)), None)
+        self.entries.setdefault(gvk, node)
+        if known == gvk:
             fields.problem(
                 "", f"duplicate GVK: {gvk}, already watched in line {self.entries[gvk].line}", "watch-duplicate"
             )
+        elif known is not None:
+            line = self.entries[known].line
+            fields.problem("version", _other_version(gvk, known, line), "watch-duplicate")
 
     def _content(self, fields: Fields) -> Content | None:
         playbook, role = fields.text("playbook"), fields.text("role")
@@ -229,6 +236,15 @@ class _Reader:
         content = self._resolve(fields, playbook, role, tolerant=bool(variables)) if playbook or role else None
         fields.note_unknown(("name", "playbook", "role", "vars"), _ELSEWHERE)
         return Finalizer(name, content, variables)
+
+
+def _other_version(gvk: GroupVersionKind, known: GroupVersionKind, line: int) -> str:
+    return (
+        f"{gvk.kind} is watched as {known.version} in line {line} already. Every object is served in all versions,"
+        " so that both watches would run each object, and with prune delete what the other made. Keep one watch;"
+        f" where the fields of {gvk.version} differ, write"
+        f" `versions: {{{gvk.version}: {{to: ..., from: ...}}}}` into it"
+    )
 
 
 def _drift_period(fields: Fields) -> float | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -82,50 +81,37 @@ class _Maker:
         watches = [w for w in reading.watches if is_custom(w.gvk.group) and w.crd.generate]
         self._manifests = read_manifests(self._project)[0]
         definitions = of_kind(self._manifests, "CustomResourceDefinition")
-        order = sorted(watches, key=lambda watch: (watch.gvk.group, watch.gvk.kind))  # stable: as in the file
-        for (group, kind), versions in groupby(order, key=lambda watch: (watch.gvk.group, watch.gvk.kind)):
-            self._kind(list(versions), crd_of(group, kind, definitions))
+        for watch in sorted(watches, key=lambda watch: (watch.gvk.group, watch.gvk.kind)):
+            self._kind(watch, crd_of(watch.gvk.group, watch.gvk.kind, definitions))
         if self._mistakes:
             raise WatchesError(list(dict.fromkeys(self._mistakes)))
         self._made.remarks = list(dict.fromkeys(self._made.remarks))
         return self._made
 
-    def _kind(self, watches: list[Watch], existing: Document | None) -> None:
-        known = [(watch, specs) for watch in watches if (specs := self._specs(watch)) is not None]
-        if len(known) < len(watches):
+    def _kind(self, watch: Watch, existing: Document | None) -> None:
+        specs = self._specs(watch)
+        if specs is None:
             return
-        versions = [self._version(watch, specs) for watch, specs in known]
+        version = self._version(watch, specs)
         if existing is not None and not existing.text("metadata", "annotations", GENERATED):
-            for version in versions:
-                self._made.differences += handwritten.differences(existing, version.name, version.spec)
+            self._made.differences += handwritten.differences(existing, version.name, version.spec)
             return
         if existing is not None and sum(document.file == existing.file for document in self._manifests) > 1:
             message = "the file has other objects beside this generated CRD: move it to one of its own"
             self._mistakes.append(Problem(existing.file, existing.node.line, "", message))
-        stored = self._stored(watches)
-        unknown = partial(self._unknown, stored)
-        entries = [
-            version_entry(version, stored=version.name == stored.gvk.version, unknown=unknown)
-            for version in versions
-        ]
-        entries += list(self._converted(watches, entries))
-        crd = custom_resource_definition(stored.gvk, stored.crd, entries)
-        sources = dict.fromkeys(self._source(specs.file) for _, specs in known)
-        header = HEADER.format(sources=" and ".join([*sources, "watches.yaml"]))
+        entry = version_entry(version, stored=True, unknown=partial(self._unknown, watch))
+        crd = custom_resource_definition(watch.gvk, watch.crd, [entry, *self._converted(watch, entry)])
+        header = HEADER.format(sources=f"{self._source(specs.file)} and watches.yaml")
         self._made.files[self._path(crd, existing)] = header + yaml_text(crd)
 
-    def _converted(self, watches: list[Watch], entries: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """The versions that are served by conversion alone: each as the argument spec of its name says, if any."""
-        watched = {watch.gvk.version for watch in watches}
-        for watch, entry in zip(watches, entries, strict=True):
-            for name, conversion in watch.conversions.items():
-                if name in watched:
-                    continue
-                found = converted(entry, name, conversion)
-                specs = specs_of(watch.content, name, self._role, self._mistakes, self._made.remarks)
-                if specs is not None:
-                    found["schema"]["openAPIV3Schema"]["properties"]["spec"] = self._version(watch, specs).spec
-                yield found
+    def _converted(self, watch: Watch, entry: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """The versions that are served by conversion: each as the argument spec of its name says, if any."""
+        for name, conversion in watch.conversions.items():
+            version = converted(entry, name, conversion)
+            specs = specs_of(watch.content, name, self._role, self._mistakes, self._made.remarks)
+            if specs is not None:
+                version["schema"]["openAPIV3Schema"]["properties"]["spec"] = self._version(watch, specs).spec
+            yield version
 
     def _source(self, file: Path) -> str:
         """A file as it is named in every clone: from the project, or by its collection."""
@@ -151,13 +137,6 @@ class _Maker:
 
     def _role(self, name: str) -> Path | None:
         return find_role(name, self._project, self._environment, IMAGE_HOME)[0]
-
-    def _stored(self, watches: list[Watch]) -> Watch:
-        """The version that is stored: the one that says so, or the first."""
-        asking = [watch for watch in watches if watch.crd.storage]
-        for watch in asking[1:]:
-            self._mistakes.append(self._problem(watch, ("crd", "storage"), "one version alone can be stored"))
-        return next(iter(asking), watches[0])
 
     def _version(self, watch: Watch, specs: Specs) -> Version:
         maker = Maker(

@@ -85,10 +85,14 @@ _TYPES: dict[str, dict[str, Any]] = {
                     "description": "Instead of names: such objects concern every custom"
                     " resource of the kind in their namespace.",
                 },
-                "namespaces": {"enum": ["all"], "description": "Beside selector: in any namespace."},
+                "namespaces": {
+                    "enum": ["all"],
+                    "description": "Beside names: also of namespaces other than the custom"
+                    " resource's own. Beside selector: in any namespace.",
+                },
             },
             "required": ["apiVersion", "kind"],
-            "oneOf": [{"required": ["names"], "not": {"required": ["namespaces"]}}, {"required": ["selector"]}],
+            "oneOf": [{"required": ["names"]}, {"required": ["selector"]}],
             "additionalProperties": False,
         },
     },
@@ -141,7 +145,6 @@ _TYPES: dict[str, dict[str, Any]] = {
             "shortNames": {"type": "array", "items": _NAME},
             "categories": {"type": "array", "items": _NAME},
             "scope": {"enum": list(SCOPES)},
-            "storage": {"type": "boolean", "description": "This of several versions is stored."},
             "columns": {
                 "type": "object",
                 "additionalProperties": _NAME,

@@ -28,6 +28,10 @@ FILES = {
     "no kind": "- {group: g, version: v1, role: tell}\n",
     "neither": "- {group: g, version: v1, kind: A}\n",
     "duplicate": "- {group: dup.example.com, version: v1, kind: A, role: tell}\n" * 2,
+    "two versions": (
+        "- {group: dup.example.com, version: v1, kind: A, role: tell}\n"
+        "- {group: dup.example.com, version: v1beta1, kind: A, role: tell}\n"
+    ),
     "period number": f"- {{{GOOD}, reconcilePeriod: 60}}\n",
     "period zero": f"- {{{GOOD}, reconcilePeriod: 0}}\n",
     "period empty": f'- {{{GOOD}, reconcilePeriod: ""}}\n',

@@ -44,6 +44,13 @@ FIELDS = (
         seen=lambda f: "duplicate GVK: dup.example.com/v1, Kind=A" in f["duplicate"]["text"],
     ),
     Row(
+        id="watch-two-versions",
+        says="a kind may be watched in two versions, which runs every object twice: refused here",
+        batch="refusals",
+        seen=lambda f: f["two versions"]["refused"] and "in line 1 already" in f["two versions"]["text"],
+        mended=True,
+    ),
+    Row(
         id="watch-vars",
         says="vars are merged last",
         batch="values",

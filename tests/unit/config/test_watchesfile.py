@@ -214,6 +214,44 @@ def test_a_duplicate_names_the_line_of_the_first(project: Path) -> None:
     assert problems(project, entry * 2) == [(2, "[1]", "duplicate GVK: g/v1, Kind=K, already watched in line 1")]
 
 
+def test_second_watch_of_a_kind_in_another_version_is_refused_with_both_lines_and_what_to_write(
+    project: Path,
+) -> None:
+    entry = "- {{group: {}, version: {}, kind: K, role: memcached}}\n"
+    found = problems(project, entry.format("g", "v1") + entry.format("g", "v1beta1"))
+    assert [place for *place, _ in found] == [[2, "[1].version"]]
+    message = found[0][2]
+    assert message.startswith("K is watched as v1 in line 1 already. ")
+    assert message.endswith("write `versions: {v1beta1: {to: ..., from: ...}}` into it")
+
+
+def test_kinds_of_one_name_in_two_groups_may_both_be_watched(project: Path) -> None:
+    entry = "- {{group: {}, version: {}, kind: K, role: memcached}}\n"
+    watches, _ = load_with_notes(project, entry.format("g", "v1") + entry.format("h", "v2"))
+    assert len(watches) == 2
+
+
+def test_second_watch_with_another_selector_is_a_duplicate_all_the_same(project: Path) -> None:
+    entry = "- {{group: g, version: v1, kind: K, role: memcached, selector: {{matchLabels: {{a: {}}}}}}}\n"
+    found = problems(project, entry.format("x") + entry.format("y"))
+    assert [message for _, _, message in found] == ["duplicate GVK: g/v1, Kind=K, already watched in line 1"]
+
+
+@pytest.mark.parametrize("beside", ["names: spec.secret", "selector: {}"])
+def test_reference_may_reach_all_namespaces(project: Path, beside: str) -> None:
+    entry = "- {{version: v1, kind: K, role: memcached, references: [{{apiVersion: v1, kind: Secret, {}{}}}]}}"
+    watches, _ = load_with_notes(project, entry.format(beside, ""))
+    assert not watches[0].references[0].all_namespaces
+    watches, _ = load_with_notes(project, entry.format(beside, ", namespaces: all"))
+    assert watches[0].references[0].all_namespaces
+
+
+def test_namespaces_of_a_reference_are_all_or_left_out(project: Path) -> None:
+    reference = "{apiVersion: v1, kind: Secret, names: spec.secret, namespaces: [other]}"
+    found = problems(project, f"- {{version: v1, kind: K, role: memcached, references: [{reference}]}}")
+    assert found[0][:2] == (1, "[0].references[0].namespaces")
+
+
 def test_an_unknown_field_is_ignored_with_a_hint(project: Path) -> None:
     watches, notes = load_with_notes(project, "- {version: v1, kind: K, role: memcached, reconcilePeriods: 1h}")
     assert len(watches) == 1

@@ -180,11 +180,11 @@ def test_a_mapped_status_field_is_in_the_schema(say: Say) -> None:
     assert "b" in status["properties"]["status"]["properties"]["a"]["properties"]
 
 
-def test_two_watched_versions_are_in_one_crd_and_the_first_is_stored(say: Say, tmp_path: Path) -> None:
+def test_no_crd_is_made_of_two_watches_of_one_kind(say: Say, tmp_path: Path) -> None:
     say({"size": {}})
     (tmp_path / "watches.yaml").write_text(yaml.safe_dump([{**WATCH, "version": "v2"}, WATCH]))
-    versions = made(tmp_path)["spec"]["versions"]
-    assert [(version["name"], version["storage"]) for version in versions] == [("v2", True), ("v1", False)]
+    with pytest.raises(WatchesError, match=r"is watched as v2 in line 1 already"):
+        made(tmp_path)
 
 
 def test_a_version_that_is_converted_has_the_renamed_fields(say: Say) -> None:

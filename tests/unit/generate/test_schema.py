@@ -44,6 +44,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
         st.sampled_from(
             [
                 {"apiVersion": "v1", "kind": "Secret", "names": "spec.secret"},
+                {"apiVersion": "v1", "kind": "Secret", "names": "spec.secret", "namespaces": "all"},
                 {"apiVersion": "v1", "kind": "ConfigMap", "selector": {}},
                 {"apiVersion": "v1", "kind": "ConfigMap", "selector": {}, "namespaces": "all"},
             ]
