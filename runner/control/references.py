@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
 from runner.config.expressions import search
 from runner.config.watches import Reference, Watch
 from runner.control.changes import Enqueue, matters
-from runner.control.reasons import reason_of
-from runner.control.request import Trigger
+from runner.control.reasons import clean, reason_of
+from runner.control.request import Reason, Trigger
 from runner.control.sources import Watching
 from runner.errors import ExpressionError
 from runner.kube.listwatch import Change
@@ -23,6 +24,9 @@ from runner.objects import Body, GroupVersionKind, ObjectKey, is_name
 
 MOST = 1000
 """So many objects one custom resource may name by one expression."""
+_MOST_NAMED = 3
+"""So many objects one warning names."""
+NOT_A_NAME = "is no name, no list of names, nor of {name, namespace}"
 Name = tuple[str, str]
 """Namespace ("" for a cluster-scoped object) and name."""
 
@@ -83,26 +87,56 @@ def _asked(concerned: Callable[[Change], Iterable[ObjectKey]], change: Change) -
     if change.listed if change.old is None else not matters(change):
         return ()
     reason = reason_of(change, Trigger.REFERENCE, datetime.now(UTC))
-    return tuple(Enqueue(key, Trigger.REFERENCE, reason) for key in concerned(change))
+    return tuple(Enqueue(key, Trigger.REFERENCE, _for(key, reason)) for key in concerned(change))
+
+
+def _for(key: ObjectKey, reason: Reason) -> Reason:
+    """The reason as the custom resource may know it: of an object elsewhere neither its writer nor its fields.
+
+    Whoever reads the custom resource's Events has no need to be allowed to read that object.
+    """
+    own = reason.object is not None and reason.object.namespace == key.namespace
+    return reason if own else replace(reason, manager="", fields=())
 
 
 def names_of(reference: Reference, key: ObjectKey, body: Body) -> tuple[frozenset[Name], str]:
-    """The objects that a custom resource names, and what is wrong with what it says; "" if nothing is.
+    """The objects that a custom resource may name and names, and what is wrong with others; "" if nothing is.
 
     A bare name is that of an object in its own namespace, or of a cluster-scoped one.
     """
     if not reference.names:
         return frozenset(), ""
     try:
-        found = search(reference.names, body)
+        value = search(reference.names, body)
     except ExpressionError as error:
         return frozenset(), str(error)
-    items = found if isinstance(found, list) else [] if found is None else [found]
-    names = [name for item in items[:MOST] for name in _names(item, key.namespace)]
-    if len(items) > MOST:
-        return frozenset(names), f"names more than {MOST} objects; the first {MOST} count"
-    odd = any(item is not None and not _names(item, key.namespace) for item in items[:MOST])
-    return frozenset(names), "is no name, no list of names, nor of {name, namespace}" if odd else ""
+    items = value if isinstance(value, list) else [] if value is None else [value]
+    read = [_names(item, key.namespace) for item in items[:MOST] if item is not None]
+    names = {name for some in read for name in some}
+    foreign = {name for name in names if name[0] not in ("", key.namespace)}
+    if reference.all_namespaces:
+        foreign = set()
+    problems = [
+        f"names more than {MOST} objects; the first {MOST} count" if len(items) > MOST else "",
+        NOT_A_NAME if not all(read) else "",
+        _elsewhere(foreign, key.namespace),
+    ]
+    return frozenset(names - foreign), "; ".join(filter(None, problems))
+
+
+def _elsewhere(names: set[Name], namespace: str) -> str:
+    """Say that a custom resource in `namespace` may not name these objects."""
+    if not names:
+        return ""
+    first = ", ".join(f"{clean(place)}/{clean(name)}" for place, name in sorted(names)[:_MOST_NAMED])
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    own = (
+        f"outside of namespace {namespace}" if namespace else "in a namespace, and the custom resource is in none"
+    )
+    return (
+        f"names {first}{more} {own}: not watched, unless the operator's author writes `namespaces: all` beside "
+        "`names` in watches.yaml"
+    )
 
 
 def _names(item: object, own_namespace: str) -> list[Name]:

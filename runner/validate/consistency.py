@@ -73,5 +73,6 @@ def _of_reach(item: Watched, of: Reach, found: list[Document]) -> Iterator[Findi
         yield from results.check(item, [document.node.plain() for document in of.tasks], kinds)
     crd = crds.crd_of(item.watch.gvk.group, item.watch.gvk.kind, found)
     if crd is not None and crd.text("spec", "scope") == "Cluster":
+        yield from scopes.check_references(item, found)
         for document in of.tasks:
             yield from scopes.check(item.watch.gvk.kind, document)

@@ -52,6 +52,10 @@ _WATCHES = (
     _warning("watch-finalizer-content-missing", "the role or playbook of a finalizer with vars is not there"),
     _warning("watch-unknown-field", "a field that nobody reads"),
     _error("watch-admission-invalid", "`admission` or `versions` asks for what is not there, or cannot be"),
+    _error(
+        "reference-never",
+        "a cluster-scoped kind refers to objects that are in namespaces, and its watch lacks `namespaces: all`",
+    ),
     _error("finalizer-name", "a finalizer has a name that the API server refuses"),
     _warning("finalizer-without-domain", "a finalizer's name has no domain, and may be somebody else's"),
     _warning("watch-two-contents", "an entry names a playbook and a role: the role is not run"),

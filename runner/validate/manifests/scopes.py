@@ -1,4 +1,4 @@
-"""Whether the runs of a cluster-scoped kind say in which namespace they write. Pure."""
+"""Namespaces that a cluster-scoped kind has to name: where its tasks write, and where its references are. Pure."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from runner.config.yamlfile import Located
 from runner.validate.documents import Document, child, entries, members, text
 from runner.validate.findings import Finding
+from runner.validate.manifests.crds import Watched, crd_of
 from runner.validate.manifests.results import TASK_LISTS
 
 NAMESPACED = frozenset(
@@ -34,6 +35,21 @@ _DEFINITIONS = ("definition", "resource_definition", "inline")
 def check(kind: str, document: Document) -> Iterator[Finding]:
     """What is wrong in a file of tasks or plays that is run for the cluster-scoped `kind`."""
     yield from _of_tasks(kind, document, document.node)
+
+
+def check_references(item: Watched, crds: list[Document]) -> Iterator[Finding]:
+    """References of a cluster-scoped kind that never count, because they are limited to its own namespace."""
+    places = members(child(item.entry, "references"))
+    for number, reference in enumerate(item.watch.references):
+        crd = crd_of(reference.gvk.group, reference.gvk.kind, crds)
+        namespaced = crd.text("spec", "scope") == "Namespaced" if crd else reference.gvk.kind in NAMESPACED
+        if namespaced and not reference.all_namespaces:
+            line = places[number].line if number < len(places) else item.line
+            message = (
+                f"{item.watch.gvk.kind} is cluster-scoped and has no namespace of its own, so that no "
+                f"{reference.gvk.kind} ever counts: add `namespaces: all`"
+            )
+            yield Finding("reference-never", item.file, line, f"references[{number}]", message)
 
 
 def _of_tasks(kind: str, document: Document, node: Located) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ import pytest
 from runner.config.watches import Content, Reference, Requirement, Selector, Watch
 from runner.control.reasons import told
 from runner.control.references import MOST, References, names_of
-from runner.control.request import Trigger
+from runner.control.request import Reason, Trigger
 from runner.control.sources import Asked, Place
 from runner.kube.listwatch import Change, What
 from runner.objects import GroupVersionKind, ObjectKey, parse_meta
@@ -81,13 +81,18 @@ class Scene:
         assert all(enqueue.trigger is Trigger.REFERENCE for enqueue in found)
         return {str(enqueue.key).removeprefix("Thing ") for enqueue in found}
 
+    def reasons(self, change: Change) -> dict[str, Reason]:
+        """The reason that each custom resource is given, by its name."""
+        found = [enqueue for asked in self.watching.asked[SECRET, ""] for enqueue in asked(change)]
+        return {enqueue.key.name: enqueue.reason for enqueue in found if enqueue.reason is not None}
+
 
 @pytest.mark.parametrize(
     ("found", "names"),
     [
         ("creds", {("one", "creds"), ("", "creds")}),
         (["a", "b"], {("one", "a"), ("", "a"), ("one", "b"), ("", "b")}),
-        ({"name": "a", "namespace": "two"}, {("two", "a")}),
+        ({"name": "a", "namespace": "one"}, {("one", "a")}),
         ({"name": "a"}, {("one", "a")}),
         ([{"name": "a", "namespace": ""}], {("", "a")}),
         (None, set()),
@@ -119,10 +124,51 @@ def test_a_change_concerns_exactly_those_that_name_the_object() -> None:
     assert scene.asks(EDIT) == {"one/a", "one/b"}
 
 
-def test_an_object_of_another_namespace_can_be_named() -> None:
+def test_object_of_another_namespace_concerns_a_custom_resource_only_where_the_watch_says_so() -> None:
+    named = {"name": "creds", "namespace": "one"}
     scene = Scene(BY_NAME)
-    scene.read(key("d", "two"), {"name": "creds", "namespace": "one"})
+    assert scene.read(key("d", "two"), [named, "own"]) == (
+        "Secret by spec.secrets: names one/creds outside of namespace two: not watched, unless the operator's"
+        " author writes `namespaces: all` beside `names` in watches.yaml",
+    )
+    assert scene.asks(EDIT) == set()
+    assert scene.asks(change(meta("own", "two"), meta("own", "two", version=2))) == {"two/d"}
+    scene = Scene(replace(BY_NAME, all_namespaces=True))
+    assert scene.read(key("d", "two"), named) == ()
     assert scene.asks(EDIT) == {"two/d"}
+
+
+def test_cluster_scoped_custom_resource_names_namespaced_objects_only_where_the_watch_says_so() -> None:
+    named = {"name": "creds", "namespace": "one"}
+    scene = Scene(BY_NAME)
+    (warning,) = scene.read(key("d", ""), named)
+    assert "names one/creds in a namespace, and the custom resource is in none: not watched" in warning
+    assert scene.asks(EDIT) == set()
+    scene = Scene(replace(BY_NAME, all_namespaces=True))
+    assert scene.read(key("d", ""), named) == ()
+    assert scene.asks(EDIT) == {"d"}
+
+
+def test_warning_of_many_objects_in_other_namespaces_names_the_first_three() -> None:
+    named = [{"name": f"n{number}", "namespace": "one"} for number in range(9)]
+    (warning,) = Scene(BY_NAME).read(key("d", "two"), named)
+    assert "names one/n0, one/n1, one/n2 and 6 more outside of namespace two" in warning
+
+
+@pytest.mark.parametrize("reference", [BY_NAME, BY_LABEL])
+@pytest.mark.parametrize("body", [meta(version=2, labels={"app": "ours"}, data=1), None])
+def test_reason_tells_neither_fields_nor_writers_of_objects_in_other_namespaces(
+    reference: Reference, body: dict[str, Any] | None
+) -> None:
+    keys = (key("own"), key("other", "two"))
+    scene = Scene(replace(reference, all_namespaces=True), known=keys)
+    for one in keys:
+        scene.read(one, {"name": "creds", "namespace": "one"})
+    before = meta(labels={"app": "ours", "tier": "gold"})
+    reasons = scene.reasons(change(before, body))
+    assert reasons["own"].fields
+    assert (reasons["other"].fields, reasons["other"].manager) == ((), "")
+    assert told(reasons["other"]) == "Secret one/creds changed"
 
 
 def test_the_index_follows_what_the_custom_resource_says_now() -> None:

@@ -104,6 +104,21 @@ MISTAKES = (
         },
     ),
     Mistake(
+        "a cluster scoped kind that refers to objects of its own namespace",
+        rule="reference-never",
+        place="watches.yaml:21",
+        says="references[0]: CacheBackup is cluster-scoped and has no namespace of its own, so that no ConfigMap",
+        change={
+            WATCHES: (
+                "  reconcilePeriod: 5m\n",
+                "  reconcilePeriod: 5m\n  references:\n  - {apiVersion: v1, kind: ConfigMap, names: spec.secret}\n"
+                "  - {apiVersion: v1, kind: ConfigMap, selector: {}, namespaces: all}\n",
+            ),
+            BACKUP_CRD: ("scope: Namespaced", "scope: Cluster"),
+            "playbooks/cachebackup.yml": ("{{ ansible_operator_meta.namespace }}", "backups"),
+        },
+    ),
+    Mistake(
         "a kind that is watched twice",
         rule="watch-duplicate",
         place="watches.yaml:20",
@@ -437,6 +452,15 @@ MISTAKES = (
         },
     ),
 )
+
+
+def test_second_watch_of_a_kind_in_another_version_is_an_error_at_its_line(good: Sound) -> None:
+    entry = (
+        "- group: cache.example.com\n  version: v1\n  kind: CacheBackup\n  playbook: playbooks/cachebackup.yml\n"
+    )
+    good.replace(WATCHES, "  reconcilePeriod: 5m\n", f"  reconcilePeriod: 5m\n{entry}  markUnsafe: true\n")
+    told = "error: watches.yaml:21: [2].version: CacheBackup is watched as v1alpha1 in line 14 already."
+    assert [finding for finding in good.validate() if finding.startswith(told)]
 
 
 def test_a_good_project_has_no_findings(good: Sound) -> None:
