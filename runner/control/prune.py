@@ -31,7 +31,14 @@ from runner.control.superfluous import (
     scopes_of,
     text_of,
 )
-from runner.errors import ConflictError, KindAbsentError, KubeError, LeadershipLostError, NotFoundError
+from runner.errors import (
+    ConflictError,
+    KindAbsentError,
+    KubeError,
+    LeadershipLostError,
+    NotFoundError,
+    without_account,
+)
 from runner.execute.outcome import Outcome
 from runner.kube.discovery import ObjectsApi
 from runner.marks import MARK, Marks, ObjectName
@@ -256,11 +263,12 @@ class Pruning:
         elif findings.unproven:
             kept = (_kept(findings.unproven, "nothing proves that a run of this resource created it"),)
         for message in kept:
-            log.info("Nothing pruned" if why else "Not pruned", key=str(key), why=message)
-        self._announcer.noted(key, uid, kept, NOT_PRUNED)
+            log.info("Not pruned", key=str(key), why=message)
+        self._announcer.noted(key, uid, tuple(map(without_account, kept)), NOT_PRUNED)
         if findings.problems:
             log.warning("Not all could be pruned", key=str(key), problems=findings.problems)
-        self._announcer.warned(key, uid, tuple(findings.problems), PRUNE_FAILED)
+        problems = tuple(map(without_account, findings.problems))
+        self._announcer.warned(key, uid, problems, PRUNE_FAILED)
 
 
 def _scopes(body: Body, marks: Marks) -> frozenset[Scope]:

@@ -230,6 +230,7 @@ def test_a_dependent_that_may_not_be_deleted_is_told_of_and_no_failure(
     assert maps.there() == {"first", "second"}
     [message] = wait_for("the Event", lambda: events(things.observer, "PruneFailed"), seconds=PATIENCE)
     assert f"ConfigMap {maps.namespace}/second cannot be deleted: 403 Forbidden" in message
+    assert "system:serviceaccount" not in message
     assert [record["result"] for record in runs(operator)] == ["succeeded", "succeeded"]
 
 
