@@ -119,6 +119,16 @@ def named_by(body: dict[str, Any], owner: Owner) -> Mechanism | None:
     return None
 
 
+def names(body: dict[str, Any], owner: Owner) -> bool:
+    """Whether an object names this very owner, and not just another one of its kind."""
+    if not _well_formed(body):
+        return False
+    meta = body.get("metadata") or {}
+    if any(ref.get("uid") == owner.uid for ref in meta.get("ownerReferences") or ()):
+        return True
+    return annotations_of(owner).items() <= (meta.get("annotations") or {}).items()
+
+
 def decode(raw: bytes, content_type: str) -> dict[str, Any] | None:
     """The object in a request body; None for what the API server refuses anyway and must go on untouched.
 

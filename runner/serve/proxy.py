@@ -254,7 +254,7 @@ class Proxy:
 
     async def _recognise(self, body: dict[str, Any], target: Target, grant: Grant) -> None:
         found = await self._dependents.recognise(body, target, grant.owner)
-        if found is not None and grant.dry_runs is None:
+        if found is not None and grant.dry_runs is None and ownership.names(body, grant.owner):
             await grant.writes(*found)
 
 

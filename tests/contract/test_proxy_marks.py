@@ -113,3 +113,21 @@ async def test_an_offer_of_http2_is_answered_as_a_request_without_it(bench: Benc
         reply = await bench.ask("GET", f"{MAPS}/a", grant, headers=headers)
     assert (reply.status, json.loads(reply.body)["metadata"]["name"]) == (200, "a")
     assert not {"Upgrade", "HTTP2-Settings"} & set(bench.seen[0].headers)
+
+
+async def test_only_objects_of_this_very_custom_resource_tell_where_its_objects_are(bench: Bench) -> None:
+    scopes: list[tuple[str, str]] = []
+
+    async def record(kind: GroupVersionKind, namespace: str) -> None:
+        scopes.append((kind.kind, namespace))
+
+    def owned(namespace: str, uid: str) -> dict[str, Any]:
+        reference = {"apiVersion": "app.example.com/v1", "kind": "Database", "name": "orders", "uid": uid}
+        return {"metadata": {"name": "a", "namespace": namespace, "uid": "u", "ownerReferences": [reference]}}
+
+    items = [owned("theirs", "uid-of-another"), owned("ours", OWNER.uid)]
+    bench.answer = answering({"apiVersion": "v1", "kind": "ConfigMapList", "items": items})
+    with bench.proxy.grant(OWNER) as grant:
+        grant.take_account(record, MARKS)
+        await bench.ask("GET", "/api/v1/configmaps", grant)
+    assert scopes == [("ConfigMap", "ours")]
