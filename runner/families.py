@@ -240,6 +240,13 @@ RESTARTS = _gauge(
     "Is the connection to the API server steady?",
     live=True,
 )
+DISK = _gauge(
+    "ansible_operator_runner_dir_bytes",
+    "",
+    "Bytes that runs have left on disk: artifacts, extra vars, playbooks (`--runner-dir-limit`).",
+    "Is there room for the artifacts of runs?",
+    live=True,
+)
 ZYGOTES = _gauge(
     "ansible_operator_zygotes",
     "",
@@ -271,7 +278,7 @@ REVIEW_TIME = _histogram(
 
 GROUPS = {
     "What fails, hangs or waits": (OBJECTS, FAILING_SINCE, OLDEST, TASK_FAILURES, WATCHED, RESTARTS),
-    "Runs": (RUNS, ENGINES, REASONS, PRUNED, PROXIED, ZYGOTES, ZYGOTE_STARTS),
+    "Runs": (RUNS, ENGINES, REASONS, PRUNED, PROXIED, DISK, ZYGOTES, ZYGOTE_STARTS),
     "Admission": (REVIEWS, REVIEW_TIME),
     "Of the Go operator": (BUILD, RESULTS, RECONCILES, CREATED),
     "Of controller-runtime and client-go": (

@@ -271,6 +271,7 @@ class _Parts:
             self._queue,
             self._watching,
             ages=reconciler.ages,
+            disk=lambda: self.executor.budget.bytes,
             zygotes=lambda: self.executor.engine.alive,
             zygote_starts=lambda: self.executor.zygote_starts,
         )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner import cgroup
-from runner.config.golang import parse_duration
+from runner.config.golang import Bytes, parse_bytes, parse_duration
 
 _TRUE = {"1", "t", "T", "TRUE", "true", "True"}
 _FALSE = {"0", "f", "F", "FALSE", "false", "False"}
@@ -218,6 +218,14 @@ RUN_FLAGS = (
         ours=True,
     ),
     Flag("runner-dir", str, "/tmp/ansible-operator/runner", "where runs keep their files", ours=True),  # noqa: S108
+    Flag(
+        "runner-dir-limit",
+        parse_bytes,
+        Bytes(768 << 20),
+        "bytes that runs may leave in runner-dir; beyond three quarters the oldest artifacts go; 0: no limit",
+        ours=True,
+    ),
+    Flag("runner-dir-limit-per-object", parse_bytes, Bytes(32 << 20), "as that, for one object", ours=True),
     Flag(
         "reconcile-at-start",
         boolean,

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_FACTORS = {"": 1, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30}
+_QUANTITY = re.compile(r"([0-9]{1,15})(|Ki|Mi|Gi)")
 _PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([^0-9.]*)")
 """A number and what follows it, up to the next."""
 LONGEST = (2**63 - 1) / 1e9
@@ -28,6 +30,22 @@ def parse_duration(text: str) -> float:
     if seconds > LONGEST:
         raise ValueError(f"time: invalid duration {_quoted(text)}")
     return -seconds if text.startswith("-") else seconds
+
+
+class Bytes(int):
+    """A number of bytes, written as Kubernetes does: `768Mi`."""
+
+    def __str__(self) -> str:
+        unit = max((unit for unit, factor in _FACTORS.items() if self % factor == 0), key=_FACTORS.__getitem__)
+        return f"{int(self) // _FACTORS[unit]}{unit}" if self else "0"
+
+
+def parse_bytes(text: str) -> Bytes:
+    """Read `768Mi`, `1Gi`, `64Ki` or a number of bytes. Raises ValueError for anything else."""
+    match = _QUANTITY.fullmatch(text)
+    if match is None:
+        raise ValueError(f"not a number of bytes: {_quoted(text)}; write one such as 768Mi or 1Gi")
+    return Bytes(int(match[1]) * _FACTORS[match[2]])
 
 
 def _parts(unsigned: str, text: str) -> Iterator[float]:

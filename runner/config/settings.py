@@ -103,6 +103,8 @@ class Settings:
     graceful_shutdown_timeout: float = 30.0
     proxy_port: int = 8888
     runner_dir: Path = Path("/tmp/ansible-operator/runner")  # noqa: S108  (the Go operator's place)
+    runner_dir_limit: int = 768 << 20
+    runner_dir_limit_per_object: int = 32 << 20
     executor: str = "auto"
     webhooks: str = "auto"
     webhook_port: int = 9443
@@ -126,6 +128,11 @@ class Settings:
     def watches(self) -> str:
         """Whose a run is, as `run.json` says it: the watches file, with its whole path."""
         return str(self.watches_file.absolute())
+
+    @property
+    def runner_dir_limits(self) -> tuple[int, int]:
+        """Bytes that all runs, and runs of one object, may leave."""
+        return self.runner_dir_limit, self.runner_dir_limit_per_object
 
     def workers(self, gvk: GroupVersionKind) -> int:
         """How many runs of this kind may go on at a time, at least 1."""

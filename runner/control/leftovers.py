@@ -38,9 +38,11 @@ class Leftovers:
     ) -> None:
         """Remove those of objects of these kinds that are gone.
 
-        What is `listed` is there; of any other the API server is asked, for it may be one that is not watched.
+        What is `listed` is there: its bytes are counted. Of any other the API server is asked, for it may be one
+        that is not watched.
         """
         for gvk in kinds:
+            await self.executor.measure(listed(gvk))
             for key, directory in await asyncio.to_thread(self._unlisted, gvk, set(listed(gvk))):
                 try:
                     await self.executor.forget(key, partial(self._is_gone, key, directory))

@@ -18,7 +18,8 @@ from runner.objects import GroupVersionKind, ObjectKey
 class Readings:
     """`workers` and `controllers` are those of each kind in watches.yaml: the most at a time, and the name.
 
-    `ages` says for how many seconds each run has been under way; `zygotes` and `zygote_starts` are the executor's.
+    `ages` says for how many seconds each run has been under way, `disk` how many bytes runs have left.
+    `zygotes` and `zygote_starts` are the executor's.
     """
 
     workers: Mapping[GroupVersionKind, int]
@@ -26,6 +27,7 @@ class Readings:
     queue: WorkQueue
     watching: Watching
     ages: Callable[[], Mapping[ObjectKey, float]]
+    disk: Callable[[], int]
     zygotes: Callable[[], int]
     zygote_starts: Callable[[], Mapping[str, int]]
 
@@ -33,6 +35,7 @@ class Readings:
         yield from self._queued()
         yield from self._running()
         yield from self._watched()
+        yield families.DISK, (), self.disk()
         yield families.ZYGOTES, (), self.zygotes()
         for result, count in self.zygote_starts().items():
             yield families.ZYGOTE_STARTS, (result,), count

@@ -34,9 +34,20 @@ _KNOWN = re.compile(
 _SECRET = re.compile(r"PASS|SECRET|TOKEN|KEY(?!_CHECKING)|CRED|API_?AUTH|PRIVATE")
 _CREDENTIALS = re.compile(r"://[^/@\s]*:[^/@\s]*@")
 _MOST_FAILURES = 10
+_BLOCK = 4096
+Take = Callable[[int], bool]
 About = dict[str, Any]
 """What `run.json` holds."""
 _log = structlog.get_logger(__name__)
+
+
+def _anything(_size: int) -> bool:
+    return True
+
+
+def allocated(size: int) -> int:
+    """The bytes of the blocks that a file of so many bytes takes."""
+    return -(-size // _BLOCK) * _BLOCK
 
 
 def begin(artifacts: Path, command: Sequence[str], cwd: str, env: Mapping[str, str]) -> None:
@@ -124,26 +135,34 @@ def finish(artifacts: Path, status: str, return_code: int) -> None:
     link.replace(artifacts.with_name(LATEST))
 
 
-def rotate(directory: Path, keep: int, newest: str) -> None:
-    """Remove all but the `keep` newest runs, of which `newest` is one; below 1, keep every run."""
+def rotate(directory: Path, keep: int, newest: str) -> list[str]:
+    """Remove all but the `keep` newest runs, of which `newest` is one; below 1, none. Return those removed."""
     if keep < 1:
-        return
+        return []
     runs = [entry for entry in os.scandir(directory) if entry.is_dir(follow_symlinks=False)]
     runs.sort(key=lambda run: (run.name != newest, -run.stat(follow_symlinks=False).st_mtime_ns))
     for run in runs[keep:]:
         remove_tree(Path(run.path))
+    return [run.name for run in runs[keep:]]
 
 
 class StdoutFile:
-    """The run's `stdout`. A disk that is full ends the file, with one log record, but not the run."""
+    """The run's `stdout`. A disk that is full ends the file, with one log record, but not the run.
 
-    def __init__(self, artifacts: Path) -> None:
+    `take` asks whether so many bytes may be written, and is asked no more once they may not.
+    """
+
+    def __init__(self, artifacts: Path, take: Take = _anything) -> None:
+        self._take = take
+        self._left_out = 0
         self._path = artifacts / "stdout"
         self._file = self._path.open("w", encoding="utf-8", errors="replace", newline="")
         self._broken = False
 
     def write(self, text: str) -> None:
-        if not self._broken:
+        if self._left_out or not self._take(len(text) if text.isascii() else len(text.encode(errors="replace"))):
+            self._left_out += len(text)
+        elif not self._broken:
             self._attempt(lambda: self._file.write(text))
 
     def flush(self) -> None:
@@ -151,6 +170,9 @@ class StdoutFile:
             self._attempt(self._file.flush)
 
     def close(self) -> None:
+        if self._left_out and not self._broken:
+            note = f"({self._left_out} more characters were left out: the artifacts of this run became too large)"
+            self._attempt(lambda: self._file.write(f"\n{note}\n"))
         self._attempt(self._file.close)
 
     def _attempt(self, action: Callable[[], object]) -> None:
@@ -164,9 +186,13 @@ class StdoutFile:
 
 
 class EventFiles:
-    """The events of one run on disk. The uuids are those that `OutputReader` takes for one: never a path."""
+    """The events of one run on disk. The uuids are those that `OutputReader` takes for one: never a path.
 
-    def __init__(self, artifacts: Path) -> None:
+    `take` asks whether a file of so many bytes may be written.
+    """
+
+    def __init__(self, artifacts: Path, take: Take = _anything) -> None:
+        self._take = take
         self._directory = str(artifacts / "job_events")
 
     def part(self, uuid: str) -> Any | None:  # noqa: ANN401  (whatever the file holds)
@@ -182,9 +208,13 @@ class EventFiles:
     def store(self, event: EventDict) -> None:
         """Write the whole event over Ansible's part of it, which is shorter. Raises OSError."""
         partial = self._partial(event["uuid"])
+        data = json.dumps(event).encode()
+        if not self._take(allocated(len(data))):
+            Path(partial).unlink(missing_ok=True)
+            return
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)  # truncating costs more
         with os.fdopen(descriptor, "wb", buffering=0) as file:
-            file.write(json.dumps(event).encode())
+            file.write(data)
         os.rename(partial, f"{self._directory}/{event['counter']}-{event['uuid']}.json")  # noqa: PTH104  (half as long)
 
     def _partial(self, uuid: str) -> str:

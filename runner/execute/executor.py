@@ -24,6 +24,7 @@ from runner.config.settings import Settings
 from runner.config.watches import Engine
 from runner.errors import RunError
 from runner.execute import artifacts
+from runner.execute.budget import Budget, Limits
 from runner.execute.child import Child
 from runner.execute.console import Console, console_for
 from runner.execute.fork.engine import ForkEngine
@@ -70,11 +71,13 @@ class Executor:
         *,
         console: Console | None = None,
         sibling: Executor | None = None,
+        limits: Limits | None = None,
     ) -> None:
         self.root = runner_dir.absolute()
         self._environment = dict(environment or {})
         self._console = console
-        self._preparation = Preparation(self._environment, console)
+        self.budget: Budget = sibling.budget if sibling else Budget(limits or Limits())
+        self._preparation = Preparation(self._environment, console, self.budget)
         self.engine: ForkEngine = sibling.engine if sibling else ForkEngine(self.root)
         self._nice = _BESIDE if sibling else 0
         self._children: WeakSet[Child] = WeakSet()
@@ -84,7 +87,8 @@ class Executor:
     @classmethod
     def of(cls, settings: Settings, kinds: Iterable[GroupVersionKind]) -> Self:
         """The one of an operator of these kinds."""
-        return cls(private_root(settings.runner_dir), settings.environment, console=console_for(settings, kinds))
+        root, limits = private_root(settings.runner_dir), settings.runner_dir_limits
+        return cls(root, settings.environment, console=console_for(settings, kinds), limits=Limits(*limits))
 
     def output(self, run: Run) -> Path:
         """The file that holds, or held, all that the run has written."""
@@ -141,7 +145,14 @@ class Executor:
 
         What cannot be removed is logged and stays. Raises RunError for a key that no run can have.
         """
-        await forget(RunDirectory.of(self.root, key), only_if)
+        directory = RunDirectory.of(self.root, key)
+        await forget(directory, only_if)
+        if not directory.path.exists():
+            self.budget.forget(directory)
+
+    async def measure(self, keys: Iterable[ObjectKey]) -> None:
+        """Account for what earlier operators have left on disk of these objects."""
+        await asyncio.to_thread(self.budget.measure, [RunDirectory.of(self.root, key) for key in keys])
 
     async def _lock(self, directory: RunDirectory) -> int:
         while True:
@@ -182,7 +193,7 @@ class Executor:
     def _stream(self, run: Run, sink: Sink, prepared: Prepared) -> Stream:
         sinks: list[Sink] = [sink] if self._console is None else [self._console, sink]
         try:
-            return Stream(run, prepared.artifacts, sinks)
+            return Stream(run, prepared.artifacts, sinks, prepared.room)
         except OSError as error:
             raise RunError(f"cannot write the output of the run of {run.key}: {error}") from error
 

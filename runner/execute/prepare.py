@@ -24,6 +24,7 @@ import yaml
 
 from runner.errors import RunError
 from runner.execute import artifacts, inputs
+from runner.execute.budget import Budget, Room
 from runner.execute.console import Console
 from runner.execute.outcome import Ending
 from runner.execute.run import Run
@@ -44,11 +45,12 @@ class _AnsibleRunner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A run that is ready to start: `runner` is ansible-runner's."""
+    """A run that is ready to start: `runner` is ansible-runner's, `room` bounds what it writes."""
 
     directory: RunDirectory
     runner: _AnsibleRunner
     playbook: Path
+    room: Room
 
     @property
     def artifacts(self) -> Path:
@@ -58,8 +60,9 @@ class Prepared:
 class Preparation:
     """Prepares runs and finishes their files; blocks. `environment` and `console` are those of the executor."""
 
-    def __init__(self, environment: Mapping[str, str], console: Console | None) -> None:
+    def __init__(self, environment: Mapping[str, str], console: Console | None, budget: Budget) -> None:
         self._environment = environment
+        self._budget = budget
         self._console = console
         self._discovery = Discovery()
 
@@ -68,6 +71,7 @@ class Preparation:
         environment = {**os.environ, **self._environment}
         playbook = inputs.write_inputs(directory, run, environment)
         try:
+            room = self._budget.begin(directory)
             self._discovery.give(directory.temporary, run.kubeconfig)
             runner = self._init_runner(run, directory, playbook, environment)
             config = runner.config
@@ -80,7 +84,7 @@ class Preparation:
         except Exception as error:
             inputs.remove_inputs(directory, playbook)
             raise RunError(f"ansible-runner cannot prepare the run of {run.key}: {error}") from error
-        return Prepared(directory, runner, playbook)
+        return Prepared(directory, runner, playbook, room)
 
     def _init_runner(
         self, run: Run, directory: RunDirectory, playbook: Path, environment: Mapping[str, str]
@@ -108,6 +112,10 @@ class Preparation:
 
         `about` is what is to be told of the run; nothing of one that never started.
         """
+        room = prepared.room
+        if room.left_out:
+            _log.warning("Output of a run was left out", object=str(run.key), run=run.ident, bytes=room.left_out)
+            about = {**about, "leftOut": room.left_out} if about else about
         status = _STATUS.get(ending) or ("successful" if code == 0 else "failed")
         steps: list[Callable[[], object]] = [  # each whatever became of the one before
             lambda: self._discovery.take(prepared.directory.temporary),
@@ -115,7 +123,7 @@ class Preparation:
             lambda: prepared.runner.status_callback(status),
             lambda: artifacts.finish(prepared.artifacts, status, code),
             lambda: artifacts.tell(prepared.artifacts, about) if about else None,
-            lambda: artifacts.rotate(prepared.directory.artifacts, run.max_artifacts, run.ident),
+            lambda: self._budget.settle(prepared.directory, run.ident, run.max_artifacts, room),
         ]
         if self._console:
             console = self._console

@@ -106,10 +106,8 @@ class RunDirectory:
         for parent in (self.temporary.parent, *reversed(levels[:-1])):
             try:
                 parent.rmdir()
-            except FileNotFoundError:
-                continue
             except OSError:
-                continue  # another object's directory is in it
+                continue  # another object's directory is in it, or it is gone
 
     def make_temporary(self) -> None:
         """Make TMPDIR, private. Raises OSError."""
@@ -260,7 +258,7 @@ async def locked(path: Path) -> int:
     """
     pause = _FIRST_PAUSE
     given_up = asyncio.get_running_loop().time() + PATIENCE
-    while (descriptor := _try(path)) is None:
+    while (descriptor := try_lock(path)) is None:
         if asyncio.get_running_loop().time() > given_up:
             raise TimeoutError(
                 f"processes of an earlier run have not ended: {_note(path) or 'it is not known which'}"
@@ -283,7 +281,8 @@ def _note(path: Path) -> str:
         os.close(descriptor)
 
 
-def _try(path: Path) -> int | None:
+def try_lock(path: Path) -> int | None:
+    """The descriptor of the lock, or None while somebody has it. Raises OSError, also if it is not there."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -26,6 +26,7 @@ from typing import Any
 import structlog
 
 from runner.execute.artifacts import EventFiles, StdoutFile
+from runner.execute.budget import Room
 from runner.execute.fork.inside.wire import HEAD
 from runner.execute.outcome import State, fold
 from runner.execute.output import EventDict, OutputReader
@@ -46,8 +47,8 @@ _RESULT = re.compile(
 class Stream:
     """The events of one run, whose files are in `artifacts`; `state` is what they say so far."""
 
-    def __init__(self, run: Run, artifacts: Path, sinks: Sequence[Sink]) -> None:
-        """Raises OSError when the file for the output cannot be made."""
+    def __init__(self, run: Run, artifacts: Path, sinks: Sequence[Sink], room: Room | None = None) -> None:
+        """Without a `room` the files have no limit. Raises OSError when the file for the output cannot be made."""
         self.state = State()
         self._run = run
         self._sinks = sinks
@@ -55,9 +56,10 @@ class Stream:
         self._known: set[str] = set()
         self._censored = False
         self._parts: Parts | None = None
-        self._files = EventFiles(artifacts)
+        room = room or Room()
+        self._files = EventFiles(artifacts, room.take)
         self._output = OutputReader(self._part)
-        self._stdout = StdoutFile(artifacts)
+        self._stdout = StdoutFile(artifacts, room.take)
 
     async def read(self, output: asyncio.StreamReader, parts: Parts | None = None) -> None:
         """Read to the end of the output, in pieces small enough that the event loop goes on meanwhile.

@@ -19,6 +19,7 @@ import pytest
 
 from runner.config.watches import Content, Engine
 from runner.errors import RunError
+from runner.execute.budget import Limits
 from runner.execute.executor import Executor
 from runner.execute.outcome import Ending, Outcome
 from runner.execute.run import Event, Run
@@ -35,13 +36,17 @@ class Bench:
     """An executor with a directory for its runs and one for playbooks; it marks every process of its runs."""
 
     def __init__(
-        self, directory: Path, engine: Engine = Engine.COLD, environment: dict[str, str] | None = None
+        self,
+        directory: Path,
+        engine: Engine = Engine.COLD,
+        environment: dict[str, str] | None = None,
+        limits: Limits | None = None,
     ) -> None:
         self.directory = directory
         self.marker = uuid4().hex
         self.environment = {"RUN_MARKER": self.marker, "ANSIBLE_LOCALHOST_WARNING": "False"} | (environment or {})
         self.engine = engine
-        self.executor = Executor(directory / "runner", self.environment)
+        self.executor = Executor(directory / "runner", self.environment, limits=limits)
         self.events: list[Event] = []
 
     @property
@@ -92,8 +97,8 @@ async def benches(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterat
     """Makes benches in this test's directory, for runs with more environment than is usual."""
     made: list[Bench] = []
 
-    def make(**environment: str) -> Bench:
-        made.append(Bench(tmp_path, request.param, environment))
+    def make(limits: Limits | None = None, **environment: str) -> Bench:
+        made.append(Bench(tmp_path, request.param, environment, limits))
         return made[-1]
 
     yield make
@@ -125,6 +130,47 @@ async def test_events_come_in_order_while_the_run_goes_on(bench: Bench) -> None:
 
     counters = [event["counter"] for event in bench.events]
     assert counters == list(range(1, len(counters) + 1))
+
+
+LARGE = {"text": "x" * 900_000, "list": ["y" * 99] * 1000}
+PRINTED = "\n".join(f"- debug: {{msg: '{{{{ text }}}} {number}'}}" for number in range(4))
+
+
+def most_verbose(bench: Bench) -> int:
+    """Warm runs have at most 2."""
+    return 7 if bench.engine is Engine.COLD else 2
+
+
+async def test_artifacts_of_runs_with_large_specs_at_verbosity_7_stay_within_the_limits(benches: Benches) -> None:
+    bench = benches(Limits(32 << 20, 12 << 20))
+    root = bench.directory / "runner"
+    for number in range(3):
+        for name in ("one", "two", "three"):
+            key = replace(KEY, name=name)
+            run = bench.a_run(PRINTED, verbosity=most_verbose(bench), max_artifacts=100, extra_vars=LARGE, key=key)
+            assert (await bench.executor.run(run)).succeeded
+            newest = root / f"cache.example.com/v1/Memcached/default/{name}/artifacts/{run.ident}"
+            assert json.loads((newest / "run.json").read_text())["result"] == "succeeded"
+            used = [path.lstat().st_blocks * 512 for path in root.rglob("*")]
+            assert sum(used) < 32 << 20, (number, name)
+            assert bench.executor.budget.bytes < 32 << 20
+    await bench.executor.forget(replace(KEY, name="three"))
+    before = bench.executor.budget.bytes
+    await bench.executor.forget(replace(KEY, name="two"))
+    assert bench.executor.budget.bytes < before
+
+
+async def test_run_that_writes_more_than_its_object_may_have_succeeds_and_says_what_was_left_out(
+    benches: Benches,
+) -> None:
+    bench = benches(Limits(0, 5 << 20))
+    outcome = await bench.run(PRINTED, verbosity=most_verbose(bench), extra_vars=LARGE)
+
+    assert outcome.succeeded
+    assert len([event for event in bench.events if event["event"] == "runner_on_ok"]) == 4
+    assert json.loads(bench.artifact("run.json"))["leftOut"] > 0
+    assert "more characters were left out" in bench.artifact("stdout")[-200:]
+    assert sum(path.lstat().st_size for path in bench.run_directory.rglob("*")) < 7 << 20
 
 
 async def test_the_artifacts_are_those_of_ansible_runner(bench: Bench) -> None:

@@ -1,8 +1,29 @@
-"""Durations as Go spells them."""
+"""Durations as Go spells them, and bytes as Kubernetes does."""
 
 import pytest
 
-from runner.config.golang import parse_duration
+from runner.config.golang import parse_bytes, parse_duration
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "shown"),
+    [
+        ("768Mi", 768 << 20, "768Mi"),
+        ("1Gi", 1 << 30, "1Gi"),
+        ("1024Mi", 1 << 30, "1Gi"),
+        ("4096", 4096, "4Ki"),
+        ("0", 0, "0"),
+        ("1000", 1000, "1000"),
+    ],
+)
+def test_number_of_bytes_is_read_and_shown_as_kubernetes_writes_it(text: str, number: int, shown: str) -> None:
+    assert (parse_bytes(text), str(parse_bytes(text))) == (number, shown)
+
+
+@pytest.mark.parametrize("text", ["", "1G", "1.5Gi", "-1", "Mi", "1 Mi", "9" * 99])
+def test_text_that_is_no_number_of_bytes_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"not a number of bytes: .*; write one such as 768Mi or 1Gi"):
+        parse_bytes(text)
 
 
 @pytest.mark.parametrize(

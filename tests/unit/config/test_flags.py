@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
+import yaml
 
 from runner.config.flags import add_flags, available_processors, boolean, spell_out_booleans
+from runner.config.golang import parse_bytes
 from runner.config.settings import Settings, read_settings
 from runner.errors import SettingsError, UsageError
+from runner.execute.budget import IN_ALL, PER_OBJECT
 from runner.objects import GroupVersionKind
 
+ROOT = Path(__file__).parents[3]
 MEMCACHED = GroupVersionKind("cache.my-example.com", "v1", "Memcached")
 
 
@@ -31,6 +36,15 @@ def test_the_defaults_are_those_of_the_go_operator() -> None:
     assert (found.metrics_bind_address, found.health_probe_bind_address) == (":8443", ":6789")
     assert (found.graceful_shutdown_timeout, found.ansible_verbosity, found.inject_owner_ref) == (30.0, 2, True)
     assert found.max_concurrent_reconciles == available_processors()
+
+
+def test_bytes_that_runs_may_leave_fit_the_volume_of_the_manifests() -> None:
+    assert settings().runner_dir_limits == (IN_ALL, PER_OBJECT)
+    manifests = yaml.safe_load_all((ROOT / "config/manager/manager.yaml").read_text())
+    pod = next(manifest for manifest in manifests if manifest["kind"] == "Deployment")["spec"]["template"]["spec"]
+    volume = next(volume for volume in pod["volumes"] if volume["name"] == "tmp")
+    assert parse_bytes(volume["emptyDir"]["sizeLimit"]) > IN_ALL
+    assert settings("--runner-dir-limit=2Gi", "--runner-dir-limit-per-object=0").runner_dir_limits == (2 << 30, 0)
 
 
 def test_a_boolean_flag_never_takes_the_next_word() -> None:

@@ -67,6 +67,13 @@ async def test_what_is_listed_is_not_asked_for(scene: Scene) -> None:
     assert scene.objects.calls == []
 
 
+async def test_bytes_that_earlier_operators_left_of_what_is_listed_are_counted(scene: Scene) -> None:
+    scene.has_run(GONE)
+    scene.listed = {GONE}
+    await scene.forgotten()
+    assert scene.executor.measured == [GONE, GONE]  # for each kind
+
+
 async def test_what_is_there_but_not_watched_keeps_its_runs(scene: Scene) -> None:
     scene.has_run(GONE)
     scene.objects.create(GONE)

@@ -64,6 +64,7 @@ class Scene:
             self.queue,
             self.watching,
             ages=lambda: self.ages,
+            disk=lambda: 4096,
             zygotes=lambda: 2,
             zygote_starts=lambda: {"succeeded": 1, "failed": 0},
         )
