@@ -27,6 +27,7 @@ from runner.serve.dependents import Dependents, OnDependent, OwnWrites, items_of
 from runner.serve.forward import STREAMS, Target, forwardable, is_upgrade, parse_target
 from runner.serve.grants import Grant, Grants, MarkSource, Purpose, no_marks
 from runner.serve.listen import loopback
+from runner.serve.protected import Protection
 from runner.serve.upgrade import upgrade
 
 log = structlog.get_logger(__name__)
@@ -70,6 +71,7 @@ class Proxy:
         marks: MarkSource = no_marks,
     ) -> None:
         self.port = port
+        self.protection = Protection()
         self._leading = leading
         self._client = client
         self._dependents = Dependents(discovery, on_dependent, inject=inject, watched=watched)
@@ -175,7 +177,7 @@ class Proxy:
             return checkmode.REFUSAL
         if grant.reads_only and not checkmode.reads(request.method, target):
             return checkmode.READS_ONLY
-        return ""
+        return self.protection.refusal(request.method, target)
 
     async def _forward(self, request: web.BaseRequest, target: Target | None, grant: Grant) -> web.StreamResponse:
         if request.headers.get("Expect", "").lower() == "100-continue":
