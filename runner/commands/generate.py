@@ -39,6 +39,7 @@ WHATS = {
     "manifests": What(
         "what of config/ follows from the project: rights, webhooks, and lists of its files",
         lambda project, _, environment: manifests.files(project, environment),
+        remarks=manifests.remarks,
     ),
     "rbac": What(
         "the roles of the operator, in config/rbac or, for some namespaces, in config/namespaced",

@@ -205,8 +205,15 @@ RUN_FLAGS = (
         "webhook-cert-path",
         str,
         "",
-        "directory with the webhooks' tls.crt and tls.key; default: TMPDIR/k8s-webhook-server/serving-certs, if"
-        " it has them",
+        "directory with the webhooks' tls.crt and tls.key; default: TMPDIR/k8s-webhook-server/serving-certs",
+        ours=True,
+    ),
+    Flag(
+        "webhook-cert-secret",
+        str,
+        "",
+        "Secret in which the operator keeps a certificate of its own for the webhooks, where none is mounted;"
+        " default: none",
         ours=True,
     ),
     Flag(

@@ -109,6 +109,7 @@ class Settings:
     webhooks: str = "auto"
     webhook_port: int = 9443
     webhook_cert_path: str = ""
+    webhook_cert_secret: str = ""
     prune_key_file: str = ""
     state_directory: Path | None = None
     reconcile_at_start: bool = True

@@ -12,7 +12,7 @@ from typing import Any
 from runner.config.watchesfile import read_watches
 from runner.config.yamlfile import Located
 from runner.errors import SettingsError
-from runner.generate import csv
+from runner.generate import certificates, csv
 from runner.generate.files import yaml_text as dump
 from runner.generate.kustomize import built, containers, documents, kustomization
 from runner.generate.layout import (
@@ -25,7 +25,6 @@ from runner.generate.layout import (
     dockerfile,
     scorecard_configuration,
 )
-from runner.generate.manifests import OF_CERTIFICATES
 from runner.generate.patches import Object
 from runner.generate.webhooks import services
 from runner.validate.bundle.files import SUPPORTED
@@ -118,8 +117,7 @@ def _read_one(path: Path) -> Object | None:
 
 
 def _objects(project: Path, asked: Asked) -> list[Object]:
-    # Under OLM webhooks have OLM's certificates.
-    return [one for one in _built(project, asked) if not one["metadata"]["name"].endswith(OF_CERTIFICATES)]
+    return certificates.without(_built(project, asked))
 
 
 def _built(project: Path, asked: Asked) -> list[Object]:

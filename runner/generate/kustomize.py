@@ -126,6 +126,9 @@ def _named(found: Object) -> Iterator[tuple[str, Any, Any]]:
     conversion = found.get("spec", {}).get("conversion", {}).get("webhook", {}).get("clientConfig", {})
     if service := conversion.get("service"):
         yield "Service", service, "name"
+    if found["kind"] == "Certificate":
+        issuer = found["spec"]["issuerRef"]
+        yield issuer.get("kind", "Issuer"), issuer, "name"
     if found["kind"] == "Deployment":
         yield from _named_by_pod(found["spec"]["template"]["spec"])
 

@@ -10,9 +10,9 @@ from typing import Any
 from runner.config.watches import Watch
 from runner.config.webhooks import Endpoint, configurations, conversion, unserved
 from runner.errors import SettingsError
-from runner.generate import prune_key, rbac
+from runner.generate import certificates, prune_key, rbac
 from runner.generate.files import yaml_text as dump
-from runner.generate.kustomize import built, kustomization
+from runner.generate.kustomize import built, documents, kustomization
 from runner.objects import GroupVersionKind
 from runner.validate.clusterrole import Needs, needs
 from runner.validate.documents import read, shown, yaml_files
@@ -27,13 +27,10 @@ WEBHOOK = Path("config/webhook")
 SERVICE = "webhook-service"
 WEBHOOKS = "webhooks"
 """Both webhook configurations, before a prefix."""
-OF_CERTIFICATES = ("webhook-certificate-role", "webhook-authority-role")
-"""The roles for a certificate of the operator's own."""
 PORT = 9443
 """Of --webhook-port, by default."""
 _MADE = "# Made by `ansible-operator generate manifests`.\n"
 _HEAD = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
-_CONFIGURATIONS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 _NAMES_A_SERVICE = {
     "kind": "Service",
     "version": "v1",
@@ -47,19 +44,6 @@ _NAMES_A_SERVICE = {
     ],
 }
 """Where kustomize does not look by itself for the name of a Service, which gets a prefix."""
-_NAMES_A_CONFIGURATION = [
-    {
-        "kind": kind,
-        "group": "admissionregistration.k8s.io",
-        "version": "v1",
-        "fieldSpecs": [
-            {"kind": "ClusterRole", "group": "rbac.authorization.k8s.io", "path": "rules/resourceNames"}
-        ],
-    }
-    for kind in _CONFIGURATIONS
-]
-"""The same for the webhook configurations, which the operator may change."""
-_RBAC = "rbac.authorization.k8s.io"
 
 
 def files(project: Path, environment: Mapping[str, str]) -> dict[Path, str]:
@@ -80,7 +64,7 @@ def files(project: Path, environment: Mapping[str, str]) -> dict[Path, str]:
     reviewed = [watch for watch in found.watches if watch.admission or watch.conversions]
     if reviewed:
         made |= _webhooks(project, reviewed, found)
-        made |= _with(project, DEFAULT, "components", ["../webhook"])
+        made |= _with(project, DEFAULT, "components", _missing_components(project))
     return made
 
 
@@ -91,6 +75,34 @@ def _prune_key(project: Path) -> dict[Path, str]:
         return {}
     text = _MADE + "".join(f"---\n{dump(one)}" for one in objects)
     return {prune_key.FILE: text} | _with(project, prune_key.FILE.parent, "resources", [prune_key.FILE.name])
+
+
+def remarks(project: Path, _environment: Mapping[str, str]) -> list[str]:
+    """Say what the command leaves to the project's author."""
+    found: list[str] = []
+    old = project / WEBHOOK / "role.yaml"
+    if old.is_file():
+        found.append(f"{shown(old)} is no longer used: remove it. Its roles are in {certificates.OWN} now")
+    listed = _listed(project, DEFAULT, "components")
+    if "../webhook" in listed and not {"../certmanager", "../own-certificate"} & set(listed):
+        found.append(
+            f"{DEFAULT} has webhooks, and nothing that makes their certificate: list ../certmanager or"
+            f" ../own-certificate after ../webhook, or make the Secret {certificates.SECRET} yourself"
+            " (docs/how-to/admission.md)"
+        )
+    return found
+
+
+def _missing_components(project: Path) -> list[str]:
+    """The webhooks, and at first cert-manager's certificate for them: what is listed later is up to its author."""
+    listed = _listed(project, DEFAULT, "components")
+    return [] if "../webhook" in listed else ["../webhook", "../certmanager"]
+
+
+def _listed(project: Path, directory: Path, field: str) -> list[str]:
+    file = kustomization(project / directory)
+    given = read(file)[0] if file else ()
+    return [str(one) for one in given[0].get(field).plain() or ()] if given else []
 
 
 def _lists(project: Path) -> dict[Path, str]:
@@ -117,8 +129,7 @@ def _with(project: Path, directory: Path, field: str, wanted: Sequence[str]) -> 
     if file is None:
         return {directory / "kustomization.yaml": _MADE + dump({**_HEAD, field: list(wanted)})}
     text = file.read_text(encoding="utf-8")
-    given = read(file)[0]
-    there = [] if not given else [str(one) for one in given[0].get(field).plain() or ()]
+    there = _listed(project, directory, field)
     missing = [name for name in wanted if name not in there]
     return {file.relative_to(project): _inserted(text, field, missing, shown(file))} if missing else {}
 
@@ -135,7 +146,7 @@ def _inserted(text: str, field: str, missing: Sequence[str], file: str) -> str:
 
 
 def _webhooks(project: Path, watches: Sequence[Watch], found: Needs) -> dict[Path, str]:
-    """A component that has the API server ask the operator, which keeps its certificate in a Secret."""
+    """A component that has the API server ask the operator, and those that bring its certificate."""
     deployment = _deployment(project)
     endpoint = Endpoint(service=SERVICE, namespace="system")
     plurals = {watch.gvk: _plural(watch.gvk, found) for watch in watches}
@@ -144,22 +155,38 @@ def _webhooks(project: Path, watches: Sequence[Watch], found: Needs) -> dict[Pat
     made = {
         "manifests.yaml": asked,
         "service.yaml": [_service(deployment)],
-        "role.yaml": list(_roles(deployment, found, watches, [one["kind"] for one in asked])),
         "patches.yaml": [patch for patch in patches if patch],
     }
     made = {name: objects for name, objects in made.items() if objects}
+    converted = [f"{plurals[one.gvk]}.{one.gvk.group}" for one in watches if one.conversions]
     component: dict[str, Any] = {
         "apiVersion": "kustomize.config.k8s.io/v1alpha1",
         "kind": "Component",
         "resources": [name for name in made if name != "patches.yaml"],
         "patches": [{"path": "patches.yaml"}, *_served(watches, found)],
-        "configurations": ["names.yaml"],
+        **({"configurations": ["names.yaml"]} if converted else {}),
     }
     texts = {name: "".join(f"---\n{dump(one)}" for one in objects) for name, objects in made.items()}
     texts["kustomization.yaml"] = dump(component)
-    named = [*_NAMES_A_CONFIGURATION, *([_NAMES_A_SERVICE] if any(one.conversions for one in watches) else [])]
-    texts["names.yaml"] = dump({"nameReference": named})
-    return {WEBHOOK / name: _MADE + text for name, text in texts.items()}
+    if converted:
+        texts["names.yaml"] = dump({"nameReference": [_NAMES_A_SERVICE]})
+    named = _certified(project, deployment, [one["kind"] for one in asked], sorted(converted))
+    all_ = {WEBHOOK / name: text for name, text in texts.items()} | certificates.files(named)
+    return {path: _MADE + text for path, text in all_.items()}
+
+
+def _certified(
+    project: Path, deployment: Mapping[str, Any], configured: Sequence[str], converted: Sequence[str]
+) -> certificates.Asked:
+    """Everything that names the certificate, as config/default names it in the cluster."""
+    file = kustomization(project / DEFAULT)
+    document = documents(file)[0] if file else None
+    namespace, prefix, suffix = (
+        document.text(field) if document else "" for field in ("namespace", "namePrefix", "nameSuffix")
+    )
+    return certificates.Asked(
+        deployment, SERVICE, WEBHOOKS, configured, converted, namespace or "system", prefix, suffix
+    )
 
 
 def _deployment(project: Path) -> dict[str, Any]:
@@ -189,15 +216,18 @@ def _service(deployment: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _port(deployment: Mapping[str, Any]) -> dict[str, Any]:
-    container = deployment["spec"]["template"]["spec"]["containers"][0]["name"]
+    """A patch with the port of the webhooks, and the mount of their certificate."""
+    name = deployment["spec"]["template"]["spec"]["containers"][0]["name"]
+    volume, mounted = certificates.mount(deployment)
     ports = [{"name": "webhooks", "containerPort": PORT}]
+    container = {"name": name, "ports": ports, "volumeMounts": [mounted]}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": {
             name: deployment["metadata"][name] for name in ("name", "namespace") if name in deployment["metadata"]
         },
-        "spec": {"template": {"spec": {"containers": [{"name": container, "ports": ports}]}}},
+        "spec": {"template": {"spec": {"containers": [container], "volumes": [volume]}}},
     }
 
 
@@ -223,42 +253,3 @@ def _served(watches: Iterable[Watch], found: Needs) -> Iterable[dict[str, Any]]:
             kind = {"group": "apiextensions.k8s.io", "version": "v1", "kind": "CustomResourceDefinition"}
             target = {**kind, "name": body["metadata"]["name"]}
             yield {"target": target, "patch": dump(operations)}
-
-
-def _roles(
-    deployment: Mapping[str, Any], found: Needs, watches: Iterable[Watch], configured: Iterable[str]
-) -> Iterable[dict[str, Any]]:
-    """What keeping the certificate takes: its Secret, and the authority in what the API server asks by.
-
-    `configured` are the kinds of webhook configurations that there are.
-    """
-    account = deployment["spec"]["template"]["spec"].get("serviceAccountName", "default")
-    subjects = [{"kind": "ServiceAccount", "name": account, "namespace": "system"}]
-    secrets = [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["create", "get", "update"]}]
-    configurations_ = {
-        "apiGroups": ["admissionregistration.k8s.io"],
-        "resources": [f"{kind.lower()}s" for kind in _CONFIGURATIONS],
-    }
-    cluster: list[dict[str, Any]] = [{**configurations_, "verbs": ["list"]}]
-    if any(configured):
-        cluster.append({**configurations_, "resourceNames": [WEBHOOKS], "verbs": ["patch"]})
-    if names := sorted(f"{_plural(one.gvk, found)}.{one.gvk.group}" for one in watches if one.conversions):
-        crds = {"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"]}
-        cluster.append({**crds, "resourceNames": names, "verbs": ["get", "patch"]})
-    yield from _granted("Role", {"name": OF_CERTIFICATES[0], "namespace": "system"}, secrets, subjects)
-    yield from _granted("ClusterRole", {"name": OF_CERTIFICATES[1]}, cluster, subjects)
-
-
-def _granted(
-    kind: str, metadata: Mapping[str, str], rules: list[dict[str, Any]], subjects: list[dict[str, str]]
-) -> Iterable[dict[str, Any]]:
-    """A role, and its binding."""
-    name = metadata["name"]
-    yield {"apiVersion": f"{_RBAC}/v1", "kind": kind, "metadata": dict(metadata), "rules": rules}
-    yield {
-        "apiVersion": f"{_RBAC}/v1",
-        "kind": f"{kind}Binding",
-        "metadata": {**metadata, "name": name.replace("-role", "-rolebinding")},
-        "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": name},
-        "subjects": subjects,
-    }

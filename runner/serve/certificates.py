@@ -88,11 +88,17 @@ class ServingCertificate:
         self._what = what
         self._files = (where / "tls.crt", where / "tls.key") if where else None
         self._stamp: Stamp = ()
+        self._read = False
         self.context = self._current = _context()
         first = issued(LOCAL)
         self.authority = first.authority
         _load(self.context, first)
         self.context.sni_callback = self._choose  # called also where the client names no server
+
+    def mounted(self) -> bool:
+        """Whether the directory has held a certificate that can be used; looks again."""
+        self._refresh()
+        return self._read
 
     def use(self, pair: Pair) -> None:
         """From the next handshake on. Raises ssl.SSLError where the pair is none."""
@@ -116,7 +122,7 @@ class ServingCertificate:
             message = f"the certificate for {self._what} cannot be used"
             log.warning(message, file=str(self._files[0]), error=str(error))
         else:
-            self._current = fresh
+            self._current, self._read = fresh, True
 
     def _seen(self) -> Stamp:
         try:

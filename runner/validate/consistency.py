@@ -12,6 +12,7 @@ from runner.validate.content.reach import Reach, reach
 from runner.validate.documents import Document, of_kind
 from runner.validate.findings import Finding
 from runner.validate.manifests import (
+    certificates,
     crds,
     definitions,
     pruning,
@@ -53,6 +54,7 @@ def check(
         yield from rbac.check_prune(item, of.touches, manifests)
     yield from rbac.check_prune_key(watched, manifests)
     yield from pruning.check(watched, manifests)
+    yield from certificates.check(manifests)
 
 
 def _of_watches(watched: list[Watched], found: list[Document]) -> Iterator[Finding]:

@@ -144,6 +144,7 @@ _RBAC = (
         "no role allows what a watch with `prune` needs: to delete, or to keep the key of marks",
     ),
     _warning("prune-never", "the operator is run so that a watch with `prune` never deletes anything"),
+    _warning("webhook-certificate", "nothing makes the certificate of the webhooks, or two parts do"),
     _error("namespace-missing", "a task of a cluster-scoped kind writes without a namespace"),
     _warning("rbac-maybe-missing", "no role allows what the operator may have to do"),
 )

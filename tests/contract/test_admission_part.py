@@ -13,18 +13,21 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp import web
+from structlog.testing import capture_logs
 
 from runner.config.admission import Conversion
 from runner.config.settings import ClusterSettings, Settings
 from runner.config.watches import Content, Watch
 from runner.config.webhooks import CONVERT
+from runner.config.webhooks import path as webhook_path
 from runner.execute.executor import Executor
 from runner.execute.rundir import RunDirectory
 from runner.metrics import Metrics
 from runner.objects import GroupVersionKind, ObjectKey
 from runner.serve.admission import part
 from runner.serve.admission.part import Admission
-from tests.contract.standin import Bench
+from runner.serve.certificates import LOCAL, issued
+from tests.contract.standin import OWNER, Bench
 from tests.fixtures.waiting import until
 
 GVK = GroupVersionKind("example.com", "v1", "Thing")
@@ -36,6 +39,7 @@ REVIEW = {
 }
 IN_POD = ClusterSettings(service_host="10.0.0.1")
 ON_LAPTOP = ClusterSettings(kubeconfig="/a/kubeconfig")
+CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 Serve = Callable[..., Awaitable[Admission]]
 
 
@@ -50,6 +54,7 @@ async def serve(bench: Bench, tmp_path: Path, stopping: asyncio.Event) -> AsyncI
     served: list[Admission] = []
 
     async def start(cluster: ClusterSettings, *, ends: bool = False, **fields: Any) -> Admission:
+        fields = {"temporary_directory": tmp_path / "tmp", **fields}
         settings = Settings(webhook_port=0, runner_dir=tmp_path / "runner", cluster=cluster, **fields)
         executor = Executor.of(settings, {GVK: WATCH})
         admission = Admission(settings, [WATCH], bench.client, executor, bench.proxy, Metrics(), dict, stopping)
@@ -130,21 +135,101 @@ async def test_a_pod_is_ready_for_reviews_once_the_api_server_can_trust_its_cert
 
     bench.answer = answer
     monkeypatch.setattr("runner.serve.admission.secret.AGAIN_AFTER", 0.01)
-    admission = await serve(IN_POD)
+    admission = await serve(IN_POD, webhook_cert_secret="own")
     assert "certificate" in admission.trouble
     await until(lambda: "out of order" in admission.trouble)
     working.set()
     await until(lambda: admission.trouble == "")
 
 
-async def test_an_operator_without_the_rights_to_keep_a_certificate_is_ready(serve: Serve, bench: Bench) -> None:
+async def test_an_operator_that_may_not_keep_its_certificate_is_not_ready_and_says_why(
+    serve: Serve, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def answer(_: web.BaseRequest) -> web.StreamResponse:
         return web.json_response({"kind": "Status", "code": 403, "message": "you may not"}, status=403)
 
     bench.answer = answer
-    admission = await serve(IN_POD)
-    assert "certificate" in admission.trouble
-    await until(lambda: admission.trouble == "")
+    monkeypatch.setattr("runner.serve.admission.secret.AGAIN_AFTER", 0.01)
+    admission = await serve(IN_POD, webhook_cert_secret="own")
+    await until(lambda: "you may not" in admission.trouble)
+    asked = len(bench.seen)
+    await until(lambda: len(bench.seen) > asked)
+    assert "you may not" in admission.trouble
+
+
+def mount(directory: Path) -> None:
+    pair = issued(LOCAL)
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "tls.key").write_bytes(pair.key)
+    (directory / "tls.crt").write_bytes(pair.certificate)
+
+
+async def test_a_pod_without_a_mounted_certificate_is_not_ready_until_one_is_mounted(
+    serve: Serve, bench: Bench, tmp_path: Path
+) -> None:
+    directory = tmp_path / "k8s-webhook-server" / "serving-certs"
+    with capture_logs() as logs:
+        admission = await serve(IN_POD, temporary_directory=tmp_path)
+    assert f"the webhooks have no certificate in {directory}. Mount" in admission.trouble
+    assert [line["directory"] for line in logs if line["event"] == part.UNCERTIFIED] == [str(directory)]
+    mount(directory)
+    assert admission.trouble == ""
+    assert bench.seen == []
+
+
+async def test_an_empty_directory_that_was_asked_for_is_no_certificate(serve: Serve, tmp_path: Path) -> None:
+    admission = await serve(IN_POD, webhook_cert_path=str(tmp_path / "certs"))
+    assert f"no certificate in {tmp_path / 'certs'}" in admission.trouble
+    mount(tmp_path / "certs")
+    assert admission.trouble == ""
+
+
+async def test_a_mounted_certificate_goes_before_one_of_the_operators_own(
+    serve: Serve, bench: Bench, tmp_path: Path
+) -> None:
+    mount(tmp_path / "k8s-webhook-server" / "serving-certs")
+    admission = await serve(IN_POD, temporary_directory=tmp_path, webhook_cert_secret="own")
+    assert (admission.trouble, bench.seen) == ("", [])
+
+
+async def test_outside_of_a_pod_no_certificate_needs_to_be_mounted(serve: Serve, tmp_path: Path) -> None:
+    admission = await serve(ON_LAPTOP, webhooks="on", temporary_directory=tmp_path)
+    assert admission.trouble == ""
+
+
+async def test_what_the_own_certificate_is_kept_with_is_closed_to_runs(
+    serve: Serve, bench: Bench, tmp_path: Path
+) -> None:
+    service = {"namespace": await bench.client.namespace(), "path": webhook_path("validate", GVK)}
+    webhooks = {
+        "metadata": {"name": "ours"},
+        "webhooks": [{"name": "validate.things", "clientConfig": {"service": service}}],
+    }
+    may_list = asyncio.Event()
+
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        if request.method == "GET" and "/secrets/" in request.path:
+            return web.json_response({"kind": "Status", "code": 404, "reason": "NotFound"}, status=404)
+        if request.method == "GET" and request.path == CONFIGURATIONS:
+            await may_list.wait()
+            return web.json_response({"items": [webhooks]})
+        return web.json_response({"metadata": {"name": "x"}, "items": []})
+
+    bench.answer = answer
+    admission = await serve(IN_POD, temporary_directory=tmp_path, webhook_cert_secret="own")
+    with bench.proxy.grant(OWNER) as grant:
+        at_first = (await bench.ask("PATCH", f"{CONFIGURATIONS}/of-somebody-else", grant)).status
+        may_list.set()
+        await until(lambda: admission.trouble == "")
+        statuses = [
+            (await bench.ask(method, place, grant)).status
+            for method, place in (
+                ("PATCH", f"{CONFIGURATIONS}/ours"),
+                ("PATCH", f"{CONFIGURATIONS}/of-somebody-else"),
+                ("GET", f"/api/v1/namespaces/{service['namespace']}/secrets/own"),
+            )
+        ]
+    assert (at_first, statuses) == (403, [403, 200, 403])
 
 
 async def test_conversions_are_answered_while_the_operators_loop_is_busy(serve: Serve) -> None:

@@ -15,7 +15,7 @@ from bench.observer import Observer, wait_for
 from runner.cli import main
 from runner.config.flags import RUN_FLAGS
 from runner.dev.controlplane import ControlPlane
-from tests.fixtures.manifests import CONFIG, NAMESPACE, built, kubectl, manager_container
+from tests.fixtures.manifests import CONFIG, NAMESPACE, built, define_cert_manager, kubectl, manager_container
 from tests.fixtures.operators import PATIENCE
 
 pytestmark = pytest.mark.cluster
@@ -30,6 +30,7 @@ def installed(control_plane: ControlPlane) -> Iterator[Observer]:
 
     But the webhooks: nobody would answer, and no test after this one could create a sample.
     """
+    define_cert_manager(control_plane)
     observer = Observer(control_plane.kubeconfig, NAMESPACE)
     for body in built("default"):
         if body["kind"].endswith("WebhookConfiguration"):
@@ -59,7 +60,7 @@ def test_the_pod_is_admitted_under_the_restricted_standard(installed: Observer) 
 @pytest.mark.parametrize("name", [name for name in DIRECTORIES if name != "prometheus"])
 def test_the_api_server_accepts_every_object(name: str, installed: Observer, control_plane: ControlPlane) -> None:
     """But the ServiceMonitor, whose kind this cluster has not."""
-    if name in ("rbac", "manager"):
+    if name in ("rbac", "manager", "network-policy"):
         installed.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "system"}})
     arguments = ["apply", "--server-side", "--dry-run=server", "--force-conflicts", "-k", str(CONFIG / name)]
     answer = _kubectl(control_plane, *arguments)
@@ -108,8 +109,9 @@ def test_the_account_may_do_what_the_operator_does_and_no_more(
     assert ([what for what in granted if not may(*what)], [what for what in refused if may(*what)]) == ([], [])
 
 
+@pytest.mark.parametrize("certificate", ["certmanager", "own-certificate"])
 def test_the_api_server_accepts_webhooks_as_they_are_generated(
-    tmp_path: Path, installed: Observer, control_plane: ControlPlane
+    tmp_path: Path, certificate: str, installed: Observer, control_plane: ControlPlane
 ) -> None:
     """With every field that there is, and none that there is not; kustomize puts prefixes on all names."""
     for name in ("config", "crds", "roles", "playbooks"):
@@ -124,7 +126,9 @@ def test_the_api_server_accepts_webhooks_as_they_are_generated(
     watch |= {"versions": {"v1beta1": {"to": {"size": "spec.size"}, "from": {"size": "spec.size"}}}}
     (tmp_path / "watches.yaml").write_text(yaml.safe_dump([watch]))
     assert main(["generate", "manifests", str(tmp_path)]) == 0
-    directory = str(tmp_path / "config/default")
+    default = tmp_path / "config/default/kustomization.yaml"
+    default.write_text(default.read_text().replace("../certmanager", f"../{certificate}"))
+    directory = str(default.parent)
     flags = ["--server-side", "--dry-run=server", "--force-conflicts", "--validate=strict"]
     answer = _kubectl(control_plane, "apply", *flags, "-k", directory)
     assert "validatingwebhookconfiguration.admissionregistration.k8s.io/sample-operator-webhooks" in answer

@@ -16,7 +16,7 @@ import yaml
 from bench.start import package, start
 from runner.cli import main
 from runner.dev.controlplane import ControlPlane
-from tests.fixtures.manifests import kubectl
+from tests.fixtures.manifests import define_cert_manager, kubectl
 
 pytestmark = pytest.mark.cluster
 VENV = Path(sys.prefix)
@@ -40,6 +40,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def defined(project: Path, control_plane: ControlPlane) -> Iterator[Path]:
     """The project, of which the API server knows the kinds and the namespace."""
+    define_cert_manager(control_plane)
     _kubectl(control_plane, "apply", "-k", str(project / "config/crd"))
     _kubectl(control_plane, "create", "namespace", "shop-operator-system")
     _kubectl(control_plane, "wait", "--for=condition=Established", "-f", str(project / "crds"))

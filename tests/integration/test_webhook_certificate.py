@@ -44,7 +44,9 @@ class Replicas:
     def __init__(self, client: Client) -> None:
         self.now = datetime.now(UTC)
         self.serving = [ServingCertificate("webhooks") for _ in range(2)]
-        self._parts = [SecretCertificate(client, [WATCH], one, "cert", lambda: self.now) for one in self.serving]
+        self._parts = [
+            SecretCertificate(client, [WATCH], one, "cert", now=lambda: self.now) for one in self.serving
+        ]
 
     async def look(self) -> None:
         for part in self._parts:

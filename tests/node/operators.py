@@ -9,13 +9,14 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import yaml
 
 from runner.errors import DevError
 from tests.fixtures.containers import OUT
-from tests.fixtures.manifests import NAMESPACE, built
+from tests.fixtures.manifests import NAMESPACE, built_with_own_certificate
 from tests.node import images, packages
 from tests.node.cluster import Cluster
 from tests.node.waiting import wait_for
@@ -52,11 +53,11 @@ def load_image(cluster: Cluster, directory: Path) -> None:
 
 
 def install(cluster: Cluster, project: Path | None = None) -> None:
-    """Apply config/default with that image, and wait until the pod is ready.
+    """Apply config/default with that image and a certificate of its own, and wait until the pod is ready.
 
     With `project`, the operator has that directory's watches.yaml and what else is in it, instead of the sample's.
     """
-    objects = built("default")
+    objects = _objects()
     pod = next(item for item in objects if item["kind"] == "Deployment")["spec"]["template"]["spec"]
     (manager,) = pod["containers"]
     manager["image"] = IMAGE
@@ -77,8 +78,14 @@ def install(cluster: Cluster, project: Path | None = None) -> None:
 def uninstall(cluster: Cluster) -> None:
     """Remove what `install` has applied, custom resources included."""
     cluster.kubectl(
-        "delete", "--ignore-not-found", "--filename=-", given=yaml.safe_dump_all(built("default")), seconds=120
+        "delete", "--ignore-not-found", "--filename=-", given=yaml.safe_dump_all(_objects()), seconds=120
     )
+
+
+def _objects() -> list[dict[str, Any]]:
+    """There is no cert-manager on this node."""
+    with TemporaryDirectory() as directory:
+        return built_with_own_certificate(Path(directory))
 
 
 def admitted(cluster: Cluster, body: Mapping[str, Any], namespace: str = "default") -> None:

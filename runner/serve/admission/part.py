@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -35,6 +36,11 @@ log = structlog.get_logger(__name__)
 
 LINGERS = 5.0
 """Seconds that reviews are still answered after the process was asked to end: nodes hear late of a pod's end."""
+UNCERTIFIED = "The webhooks have no certificate"
+HINT = (
+    "Mount tls.crt and tls.key there, as config/certmanager has cert-manager do it. Or let the operator keep a"
+    " certificate of its own, with config/own-certificate (docs/how-to/admission.md)"
+)
 FILES = ".admission"
 """The directory, among those of runs, in which reviews keep their files."""
 
@@ -98,12 +104,15 @@ class Admission:
             reconciling=reconciling,
             ansible_args=settings.ansible_args,
         )
-        directory = None if settings.webhooks == "dev" else _directory(settings)
-        self.certificate = ServingCertificate("webhooks", directory)
+        own = bool(settings.webhook_cert_secret) and settings.webhooks != "dev" and not _is_mounted(settings)
+        self._directory = None if own or settings.webhooks == "dev" else _directory(settings)
+        self._needs_mount = self._directory is not None and in_pod(settings)
+        self.certificate = ServingCertificate("webhooks", self._directory)
         self._secret: SecretCertificate | None = None
-        if directory is None and in_pod(settings) and settings.webhooks != "dev":
-            name = f"{settings.leader_election_id or 'ansible-operator'}-webhook-cert"
-            self._secret = SecretCertificate(client, self._watches, self.certificate, name)
+        if own:
+            protect = partial(proxy.protection.protect, "webhooks")
+            name = settings.webhook_cert_secret
+            self._secret = SecretCertificate(client, self._watches, self.certificate, name, protect)
         self._registration: Registration | None = None
         if settings.webhooks == "dev":
             self._registration = Registration(client, self._watches, settings.namespaces, stopping)
@@ -127,6 +136,8 @@ class Admission:
         """What keeps the API server from having its reviews answered; nothing ("") if nothing does."""
         if not self.port:
             return "the webhooks do not listen yet"
+        if self._needs_mount and not self.certificate.mounted():
+            return f"the webhooks have no certificate in {self._directory}. {HINT}"
         why = self._secret.trouble if self._secret is not None else ""
         return f"the webhooks' certificate: {why}" if why else ""
 
@@ -134,6 +145,8 @@ class Admission:
         """Raises ListenError when the port is in use."""
         self._aside.start()
         await self._aside.run(self._server.start())
+        if self._needs_mount and not self.certificate.mounted():
+            log.warning(UNCERTIFIED, directory=str(self._directory), hint=HINT)
         self._lingering = asyncio.create_task(self._linger(), name="webhooks-linger")
         self._tasks.append(asyncio.create_task(self._warm_up(), name="admission-warm-up"))
         self._tasks.append(asyncio.create_task(self._clear_up(), name="admission-clear-up"))
@@ -183,9 +196,11 @@ class Admission:
                 await self._executor.warm_up()
 
 
-def _directory(settings: Settings) -> Path | None:
+def _directory(settings: Settings) -> Path:
     """Where certificates are mounted: as the flag says, or where controller-runtime looks for them."""
-    if settings.webhook_cert_path:
-        return Path(settings.webhook_cert_path)
     usual = settings.temporary_directory / "k8s-webhook-server" / "serving-certs"
-    return usual if (usual / "tls.crt").exists() else None
+    return Path(settings.webhook_cert_path) if settings.webhook_cert_path else usual
+
+
+def _is_mounted(settings: Settings) -> bool:
+    return (_directory(settings) / "tls.crt").exists()

@@ -117,12 +117,20 @@ def patch_of_crd(body: Body, namespace: str, bundle: bytes) -> list[Operation]:
     return [_add("/spec/conversion/webhook/clientConfig/caBundle", bundle)]
 
 
+def asks_us(body: Body, namespace: str, paths: Collection[str]) -> bool:
+    """Whether a webhook configuration has a webhook at our Service."""
+    return any(_is_ours(webhook.get("clientConfig"), namespace, paths) for webhook in body.get("webhooks") or ())
+
+
 def _to_be_written(config: object, namespace: str, paths: Collection[str], bundle: bytes) -> bool:
-    service = config.get("service") if isinstance(config, Mapping) else None
-    if not isinstance(config, Mapping) or not isinstance(service, Mapping):
+    if not isinstance(config, Mapping) or not _is_ours(config, namespace, paths):
         return False
-    ours = service.get("namespace") == namespace and service.get("path") in paths
-    return ours and config.get("caBundle") != base64.b64encode(bundle).decode()
+    return bool(config.get("caBundle") != base64.b64encode(bundle).decode())
+
+
+def _is_ours(config: object, namespace: str, paths: Collection[str]) -> bool:
+    service = config.get("service") if isinstance(config, Mapping) else None
+    return isinstance(service, Mapping) and service.get("namespace") == namespace and service.get("path") in paths
 
 
 def _add(path: str, bundle: bytes) -> Operation:

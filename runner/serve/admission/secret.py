@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,12 +16,13 @@ import structlog
 
 from runner.config.watches import Watch
 from runner.config.webhooks import path
-from runner.errors import ConflictError, ForbiddenError, KindAbsentError, KubeError, NotFoundError
+from runner.errors import ConflictError, KindAbsentError, KubeError, NotFoundError
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery
 from runner.serve.admission.rotation import (
     VALIDITY,
     Kept,
+    asks_us,
     of_secret,
     patch_of_configuration,
     patch_of_crd,
@@ -29,6 +30,7 @@ from runner.serve.admission.rotation import (
     to_secret,
 )
 from runner.serve.certificates import LOCAL, Pair, ServingCertificate, issued
+from runner.serve.protected import EVERY, ProtectedObject
 
 LOOK_EVERY = 30.0
 """Seconds."""
@@ -36,8 +38,12 @@ AGAIN_AFTER = 2.0
 """Seconds after something failed, twice as many each time up to LOOK_EVERY."""
 CONFIGURATIONS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
 LOST = "The webhooks' certificate is not kept in its Secret"
-HINT = "allow it (docs/how-to/admission.md), mount a certificate (--webhook-cert-path), or set --webhooks=off"
-_GROUP = "/apis/admissionregistration.k8s.io/v1"
+HINT = (
+    "allow what config/own-certificate allows (docs/how-to/admission.md), or mount a certificate in place of"
+    " --webhook-cert-secret"
+)
+_ADMISSION = "admissionregistration.k8s.io"
+_GROUP = f"/apis/{_ADMISSION}/v1"
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _JSON_PATCH = "application/json-patch+json"
 
@@ -49,7 +55,11 @@ def _now() -> datetime:
 
 
 class SecretCertificate:
-    """Makes, rotates and announces what `serving` shows; `name` is the Secret's."""
+    """Makes, rotates and announces what `serving` shows; `name` is the Secret's.
+
+    `protect` is given the objects that no run may change: the Secret, and the webhook configurations that name the
+    operator's Service. Until those are known, none may be changed.
+    """
 
     def __init__(
         self,
@@ -57,6 +67,7 @@ class SecretCertificate:
         watches: Collection[Watch],
         serving: ServingCertificate,
         name: str,
+        protect: Callable[[Iterable[ProtectedObject]], None] = lambda _: None,
         now: Callable[[], datetime] = _now,
     ) -> None:
         self._client = client
@@ -65,10 +76,13 @@ class SecretCertificate:
         self._paths = {path(verb, watch.gvk) for watch in watches for verb in ("mutate", "validate")}
         self._serving = serving
         self._name = name
+        self._protect = protect
         self._now = now
+        self._configurations = {ProtectedObject(_ADMISSION, plural, "", EVERY) for plural in CONFIGURATIONS}
+        protect(self._configurations)
         self._shown: Pair | None = None
         self.trouble = "not shown yet"
-        """Why the API server cannot trust what is shown yet; nothing ("") once it can, or where it never will."""
+        """Why the API server cannot trust the certificate yet; empty once it could."""
 
     async def run(self) -> None:
         """For ever."""
@@ -81,8 +95,7 @@ class SecretCertificate:
                 if str(error) != said:
                     said = str(error)
                     log.warning(LOST, why=said, hint=HINT, **({} if expected else {"exc_info": error}))
-                # Whoever may not keep one has no webhooks, and is no worse an operator for it.
-                self.trouble = said if self.trouble and not isinstance(error, ForbiddenError) else ""
+                self.trouble = said if self.trouble else ""
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LOOK_EVERY)
             else:
@@ -92,6 +105,7 @@ class SecretCertificate:
     async def look(self) -> None:
         """Do what is due. Raises KubeError."""
         namespace = await self._client.namespace()
+        self._protect({self._secret(namespace), *self._configurations})
         kept = await self._kept(namespace)
         if kept.current is not None and kept.current != self._shown:
             self._serving.use(kept.current)
@@ -119,6 +133,9 @@ class SecretCertificate:
                 continue
             return wanted
 
+    def _secret(self, namespace: str) -> ProtectedObject:
+        return ProtectedObject("", "secrets", namespace, self._name)
+
     async def _write(self, place: str, secret: dict[str, Any] | None, data: dict[str, str]) -> None:
         if secret is not None:
             await self._client.request("PUT", f"{place}/{self._name}", body={**secret, "data": data})
@@ -135,11 +152,17 @@ class SecretCertificate:
 
     async def _announce(self, namespace: str, bundle: bytes) -> None:
         """To the API server, wherever it is told of our Service."""
+        ours = set[ProtectedObject]()
         for plural in CONFIGURATIONS:
             found = await self._client.request("GET", f"{_GROUP}/{plural}")
             for body in found.get("items") or ():
+                name = body["metadata"]["name"]
+                if asks_us(body, namespace, self._paths):
+                    ours.add(ProtectedObject(_ADMISSION, plural, "", name))
                 operations = patch_of_configuration(body, namespace, self._paths, bundle)
-                await self._patch(f"{_GROUP}/{plural}/{body['metadata']['name']}", operations)
+                await self._patch(f"{_GROUP}/{plural}/{name}", operations)
+        self._configurations = ours
+        self._protect({self._secret(namespace), *ours})
         for watch in self._watches:
             if watch.conversions:
                 await self._announce_conversion(watch, namespace, bundle)

@@ -15,6 +15,8 @@ BINDINGS = ("RoleBinding", "ClusterRoleBinding")
 _CONTAINERS = ("spec", "template", "spec", "containers")
 _KEY_NAME = "prune-key"
 _KEY_FILE = "--prune-key-file"
+_OF_CERTIFICATES = ("webhook-certificate-role", "webhook-authority-role")
+"""Roles of a component that may not be in use, for objects that are no run's business."""
 _ELECTION = ("--leader-elect", "--enable-leader-election")
 _WHY = {
     "": "needed to reconcile {}",
@@ -169,7 +171,8 @@ def _finding(rule: str, place: Document, need: Need, lacking: list[str]) -> Find
 
 def _roles(manifests: list[Document]) -> list[Document]:
     """The roles that a service account is bound to; every role where no binding names one of them."""
-    roles = of_kind(manifests, *ROLES)
+    all_ = of_kind(manifests, *ROLES)
+    roles = [role for role in all_ if role.text("metadata", "name") not in _OF_CERTIFICATES]
     bound = _bound(manifests)
     counted = [role for role in roles if (role.text("kind"), role.text("metadata", "name")) in bound]
     return counted or roles

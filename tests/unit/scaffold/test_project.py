@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from runner.cli import main
+from runner.generate.manifests import PORT
 from runner.scaffold.project import Project, read_project
 from runner.scaffold.templates import fill
 from tests.fixtures.manifests import CONFIG
@@ -100,6 +101,8 @@ def test_elsewhere_the_other_commands_say_what_to_do(tmp_path: Path) -> None:
         "config/manager/manager.yaml",
         "config/manager/metrics_service.yaml",
         "config/manager/namespace.yaml",
+        "config/network-policy/allow_traffic.yaml",
+        "config/network-policy/kustomization.yaml",
         "config/prometheus/monitor.yaml",
         "config/prometheus/rules.yaml",
         "config/rbac/leader_election_role.yaml",
@@ -112,6 +115,23 @@ def test_elsewhere_the_other_commands_say_what_to_do(tmp_path: Path) -> None:
 def test_its_manifests_are_those_of_the_sample_operator(path: str) -> None:
     made = ROOT / "runner/scaffold/templates/project" / path
     assert fill(made.read_text(), {"name": "sample-operator"}) == (ROOT / path).read_text()
+
+
+def test_the_network_policy_opens_the_ports_of_webhooks_and_metrics_of_the_operators_pods_alone() -> None:
+    (policy,) = filter(None, yaml.safe_load_all((CONFIG / "network-policy/allow_traffic.yaml").read_text()))
+    (deployment,) = filter(None, yaml.safe_load_all((CONFIG / "manager/manager.yaml").read_text()))
+    assert policy["spec"]["policyTypes"] == ["Ingress"]
+    assert policy["spec"]["podSelector"] == deployment["spec"]["selector"]
+    opened = {rule["ports"][0]["port"]: rule.get("from") for rule in policy["spec"]["ingress"]}
+    assert opened == {8443: [{"namespaceSelector": {"matchLabels": {"metrics": "enabled"}}}], PORT: None}
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert "--metrics-bind-address=:8443" in container["args"]
+
+
+@pytest.mark.parametrize("directory", [ROOT / "config", ROOT / "runner/scaffold/templates/project"])
+def test_the_network_policy_is_offered_and_not_on(directory: Path) -> None:
+    (found,) = directory.rglob("default/kustomization.yaml")
+    assert "  # - ../network-policy\n" in found.read_text()
 
 
 @pytest.mark.parametrize("directory", [ROOT / "config", ROOT / "runner/scaffold/templates/project/config"])

@@ -15,6 +15,8 @@ SPEC = f"{SCHEMA}.properties.spec"
 SAMPLE = "config/samples/cache_v1alpha1_memcached.yaml"
 RBAC = "config/rbac/role.yaml"
 MANAGER = "config/manager/manager.yaml"
+DEFAULT = "config/default/kustomization.yaml"
+COMPONENTS = "kind: Kustomization\nresources: [../crd]\ncomponents: [{}]\n"
 TASKS = "roles/memcached/tasks/main.yml"
 SIZE = "                size:\n                  type: integer\n"
 POLICY = "                evictionPolicy:\n                  type: string\n"
@@ -117,6 +119,20 @@ MISTAKES = (
             BACKUP_CRD: ("scope: Namespaced", "scope: Cluster"),
             "playbooks/cachebackup.yml": ("{{ ansible_operator_meta.namespace }}", "backups"),
         },
+    ),
+    Mistake(
+        "webhooks without anything that makes their certificate",
+        rule="webhook-certificate",
+        place="config/default/kustomization.yaml:3",
+        says="components: nothing makes the certificate of ../webhook: list ../certmanager, for clusters with",
+        write={DEFAULT: COMPONENTS.format("../webhook")},
+    ),
+    Mistake(
+        "webhooks with two certificates",
+        rule="webhook-certificate",
+        place="config/default/kustomization.yaml:3",
+        says="components: ../certmanager and ../own-certificate overwrite each other's authority: keep one of",
+        write={DEFAULT: COMPONENTS.format("../webhook, ../certmanager, ../own-certificate")},
     ),
     Mistake(
         "a kind that is watched twice",

@@ -19,6 +19,7 @@ PLAYBOOK = "playbooks/cachebackup.yml"
 NAMESPACE = 'namespace: "{{ ansible_operator_meta.namespace }}"'
 SIZE = "                size:\n                  type: integer\n"
 DATA = 'data:\n      memcached_nodes: "{{ size }}"'
+COMPONENTS = "kind: Kustomization\ncomponents: [{}]\n"
 PATCH = """\
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -106,6 +107,17 @@ VARIATIONS = (
     Variation(
         "an object of somebody else's group",
         write={"config/certmanager/issuer.yaml": "apiVersion: cert-manager.io/v1\nkind: Issuer\nspec: {x: 1}\n"},
+    ),
+    Variation(
+        "webhooks with the operator's own certificate",
+        write={"config/default/kustomization.yaml": COMPONENTS.format("../webhook, ../own-certificate")},
+    ),
+    Variation(
+        "webhooks with a certificate that somebody else makes",
+        write={
+            "config/default/kustomization.yaml": COMPONENTS.format("../webhook"),
+            "config/tls/secret.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: webhook-server-cert}\n",
+        },
     ),
     Variation(
         "a sample without what has a default, and with a null",
