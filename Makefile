@@ -133,6 +133,15 @@ push-image:  ## Push the base image that `make image` has built with docker; TO=
 push-index:  ## Join the images TO-amd64 and TO-arm64, which are pushed, to one for both; TO=name:tag
 	docker buildx imagetools create --tag $(TO) $(TO)-amd64 $(TO)-arm64
 
+.PHONY: digest
+digest:  ## Print `digest=sha256:...` of the pushed image TO=name:tag, or append it to the file OUTPUT
+	docker buildx imagetools inspect $(TO) --format '{{json .Manifest}}' \
+		| $(PYTHON) -c 'import json, sys; print("digest=" + json.load(sys.stdin)["digest"])' $(if $(OUTPUT),>> $(OUTPUT))
+
+.PHONY: sign-image
+sign-image:  ## Sign the pushed image TO=name@digest and those that it joins, by the identity that CI has; needs cosign
+	cosign sign --yes --recursive $(TO)
+
 .PHONY: push-wheel
 push-wheel: $(READY)  ## Upload the wheel to the package index of UV_PUBLISH_URL, with UV_PUBLISH_TOKEN
 	$(BIN)/uv publish dist/*.whl
