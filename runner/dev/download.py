@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from runner.dev import checksums
 from runner.dev.progress import Progress
 from runner.dev.releases import VERSIONS, Release, architecture, release
 from runner.errors import BinariesError
@@ -58,6 +59,7 @@ def _download(wanted: Release, directory: Path, mirror: str | None, progress: Pr
         if wanted.member is not None:
             file = _extract(file, wanted.member, url)
         file.chmod(0o755)
+        checksums.record(directory / wanted.program, file)
         file.rename(directory / wanted.program)
 
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from runner.dev import checksums
 from runner.dev.processes import tail
 from runner.dev.progress import Progress
 from runner.dev.releases import VERSIONS
@@ -60,6 +61,8 @@ def build_module(wanted: Build, module: Path, directory: Path, progress: Progres
         _copy(module, source)
         program = Path(temporary) / wanted.module
         _run(build_command(go, wanted, program), source, wanted, progress)
+        for name in (wanted.module, *wanted.names):
+            checksums.record(directory / name, program)
         program.rename(directory / wanted.module)
         for name in wanted.names:
             # Made beside its place and moved there, as it may be in use.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from runner.dev import download, gobuild
+from runner.dev import checksums, download, gobuild
 from runner.dev.processes import locked_file
 from runner.dev.progress import Progress, progress_on_stderr
 from runner.dev.releases import VERSIONS
@@ -84,7 +85,29 @@ def places(explicit: Path | None) -> Iterator[Place]:
     elif assets:
         yield _directory(ASSETS_VARIABLE, Path(assets))
     yield Place("PATH", lambda name: Path(found) if (found := shutil.which(name)) else None)
-    yield _directory("cache", cache_directory())
+    yield _cache()
+
+
+def _cache() -> Place:
+    directory = cache_directory()
+    return Place(f"cache ({directory})", partial(_checked, directory.absolute()))
+
+
+def _checked(directory: Path, name: str) -> Path | None:
+    """A program of the cache, if it matches its recorded checksum; warns of one that does not."""
+    file = _executable(directory, name)
+    if file is None or checksums.matches(file):
+        return file
+    sys.stderr.write(
+        f"{file} is not what was downloaded or built: its SHA-256 differs from the recorded one; not used\n"
+    )
+    return None
+
+
+def _discard_changed(directory: Path, names: tuple[str, ...]) -> None:
+    for file in filter(None, (_executable(directory, name) for name in names)):
+        if not checksums.matches(file):
+            checksums.discard(file)
 
 
 def _directory(name: str, directory: Path) -> Place:
@@ -118,13 +141,14 @@ def _look(place: Place, group: tuple[str, ...], tried: list[str]) -> Found | Non
 
 def _obtain(group: tuple[str, ...], search: Search, tried: list[str]) -> Found:
     cache = cache_directory()
-    in_cache = _directory("cache", cache)
+    in_cache = _cache()
     mirror = search.mirror or os.environ.get(MIRROR_VARIABLE)
     sources: tuple[tuple[str, Callable[[], None]], ...] = (
         ("download", partial(download.download, group, cache, mirror, search.progress)),
         ("go build", partial(gobuild.build, group, cache, search.progress)),
     )
     with locked_file(cache.with_name(cache.name + ".lock")):
+        _discard_changed(cache, group)
         # Somebody else may have obtained them while we waited for the lock.
         found = _look(in_cache, group, [])
         for name, obtain in sources:

@@ -96,12 +96,13 @@ def test_program_with_the_published_checksum_is_put_in_place(mirror: Mirror, tmp
     assert (tmp_path / "kube-scheduler").stat().st_mode & 0o111
 
 
-def test_nothing_but_the_program_is_left_behind(mirror: Mirror, tmp_path: Path) -> None:
+def test_nothing_but_the_program_and_its_checksum_is_left_behind(mirror: Mirror, tmp_path: Path) -> None:
     mirror.files = {KUBERNETES: PROGRAM, f"{KUBERNETES}.sha256": sha256(PROGRAM)}
 
     fetch("kube-scheduler", tmp_path, mirror.url)
 
-    assert [file.name for file in tmp_path.iterdir()] == ["kube-scheduler"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["kube-scheduler", "kube-scheduler.sha256"]
+    assert (tmp_path / "kube-scheduler.sha256").read_text() == f"{sha256(PROGRAM).decode()}  kube-scheduler\n"
 
 
 def test_redirect_is_followed(mirror: Mirror, tmp_path: Path) -> None:

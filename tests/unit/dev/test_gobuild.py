@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.dev import gobuild
+from runner.dev import checksums, gobuild
 from runner.dev.gobuild import build
 from runner.dev.programs import CONTROL_PLANE, KWOK
 from runner.dev.progress import lines_on
@@ -59,12 +59,13 @@ def test_one_program_stands_for_the_whole_control_plane(tmp_path: Path, path: Pa
     assert targets == {tmp_path / "cache" / "controlplane"}
 
 
-def test_build_leaves_nothing_else_in_the_cache(tmp_path: Path, path: Path) -> None:
+def test_build_leaves_nothing_but_the_program_and_its_checksum_in_the_cache(tmp_path: Path, path: Path) -> None:
     put_go(path)
 
     build_quietly(KWOK, tmp_path / "cache")
 
-    assert [file.name for file in (tmp_path / "cache").iterdir()] == ["kwok"]
+    assert sorted(file.name for file in (tmp_path / "cache").iterdir()) == ["kwok", "kwok.sha256"]
+    assert checksums.matches(tmp_path / "cache" / "kwok")
 
 
 def test_build_without_go_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

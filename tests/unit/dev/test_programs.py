@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -150,3 +151,81 @@ def test_programs_that_somebody_else_obtained_meanwhile_are_not_obtained_again(
     monkeypatch.setattr(programs, "locked_file", locked_after_somebody_else)
 
     assert found_in() == {cache_directory()}
+
+
+def _obtained(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str]]:
+    """Have a build put new programs into the cache; returns which were asked for."""
+    asked: list[Sequence[str]] = []
+
+    def build(programs: Sequence[str], directory: Path, progress: Progress) -> None:
+        asked.append(programs)
+        put(directory, programs)
+
+    monkeypatch.setattr(gobuild, "build", build)
+    return asked
+
+
+def test_a_program_of_the_cache_that_was_exchanged_is_not_used_but_obtained_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(cache_directory())
+    found_in()
+    (cache_directory() / "etcd").write_text("another program")
+    asked = _obtained(monkeypatch)
+
+    assert found_in() == {cache_directory()}
+
+    assert asked == [CONTROL_PLANE]
+    assert (cache_directory() / "etcd").read_text() == ""
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert f"{cache_directory() / 'etcd'} is not what was downloaded or built: its SHA-256 differs" in told
+
+
+def test_a_program_that_is_exchanged_by_a_link_is_obtained_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(cache_directory())
+    found_in()
+    foreign = tmp_path / "foreign"
+    foreign.write_text("#!/bin/sh\n")
+    foreign.chmod(0o755)
+    (cache_directory() / "kwok").unlink()
+    (cache_directory() / "kwok").symlink_to(foreign)
+    asked = _obtained(monkeypatch)
+
+    found_in()
+
+    assert (asked, foreign.exists()) == ([KWOK], True)
+    assert not (cache_directory() / "kwok").is_symlink()
+
+
+def test_an_exchanged_program_is_kept_where_nothing_may_be_obtained() -> None:
+    put(cache_directory())
+    found_in()
+    (cache_directory() / "kwok").write_text("another program")
+
+    with pytest.raises(BinariesError, match="no kwok"):
+        find_programs(Search(obtain=False))
+
+    assert (cache_directory() / "kwok").exists()
+
+
+def test_the_recorded_checksums_can_be_checked_with_sha256sum() -> None:
+    put(cache_directory())
+    found_in()
+
+    records = sorted(file.name for file in cache_directory().glob("*.sha256"))
+    ended = subprocess.run(
+        ["/usr/bin/sha256sum", "--check", "--strict", *records], cwd=cache_directory(), check=False
+    )
+
+    assert records == sorted(f"{name}.sha256" for name in EVERYTHING)
+    assert ended.returncode == 0
+
+
+def test_programs_of_a_given_directory_are_not_checked(tmp_path: Path) -> None:
+    given = put(tmp_path / "explicit")
+    (given / "etcd.sha256").write_text(f"{'0' * 64}  etcd\n")
+
+    assert found_in(Search(explicit=given)) == {given}
