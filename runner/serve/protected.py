@@ -35,25 +35,25 @@ class ProtectedObject:
 
 
 class Protection:
-    """The protected objects of the operator's parts, as the API proxy asks for them."""
+    """The protected objects of all parts of the operator, as the API proxy asks for them."""
 
     def __init__(self) -> None:
+        self.objects: frozenset[ProtectedObject] = frozenset()
         self._of_parts: dict[str, frozenset[ProtectedObject]] = {}
 
     def protect(self, part: str, objects: Iterable[ProtectedObject]) -> None:
         """Replace the objects that this part of the operator protects."""
         self._of_parts[part] = frozenset(objects)
+        self.objects = frozenset().union(*self._of_parts.values())
 
-    def refusal(self, method: str, target: Target | None) -> str:
-        """Why a run's request may not pass; empty if it may."""
-        for objects in self._of_parts.values():
-            for one in objects:
-                if target is not None and _is_refused(one, method, target):
-                    return (
-                        f"{one} is the operator's own: the API proxy lets no run"
-                        f" {'read or change' if one.is_secret else 'change'} it (docs/security.md)"
-                    )
-        return ""
+
+def refusal(objects: Iterable[ProtectedObject], method: str, target: Target) -> str:
+    """Why a run's request may not pass; empty if it may."""
+    for one in objects:
+        if _is_refused(one, method, target):
+            forbidden = "read or change" if one.is_secret else "change"
+            return f"{one} is the operator's own: the API proxy lets no run {forbidden} it (docs/security.md)"
+    return ""
 
 
 def _is_refused(one: ProtectedObject, method: str, target: Target) -> bool:

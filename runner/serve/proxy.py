@@ -22,7 +22,7 @@ from runner.kube.discovery import Discovery
 from runner.kube.impersonation import IMPERSONATE
 from runner.metrics import Metrics
 from runner.objects import GroupVersionKind, Owner
-from runner.serve import checkmode, forward, ownership
+from runner.serve import checkmode, forward, ownership, protected
 from runner.serve.dependents import Dependents, OnDependent, OwnWrites, items_of, written
 from runner.serve.forward import STREAMS, Target, forwardable, is_upgrade, parse_target
 from runner.serve.grants import Grant, Grants, MarkSource, Purpose, no_marks
@@ -177,7 +177,9 @@ class Proxy:
             return checkmode.REFUSAL
         if grant.reads_only and not checkmode.reads(request.method, target):
             return checkmode.READS_ONLY
-        return self.protection.refusal(request.method, target)
+        if target is not None and self.protection.objects:
+            return protected.refusal(self.protection.objects, request.method, target)
+        return ""
 
     async def _forward(self, request: web.BaseRequest, target: Target | None, grant: Grant) -> web.StreamResponse:
         if request.headers.get("Expect", "").lower() == "100-continue":
