@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import unquote, unquote_plus
+from urllib.parse import quote, unquote, unquote_plus
 
 import aiohttp
 from aiohttp import hdrs, web
@@ -16,6 +16,7 @@ NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
 STREAMS = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 """Subresources whose answer is somebody else's bytes, perhaps without an end."""
 
+_SELECTOR = "fieldSelector"
 _FORWARDED = re.compile(r"/[!-~]*")
 _ESCAPED_SEPARATOR = re.compile("%(?:2f|5c|25)", re.IGNORECASE)
 _NOT_ESCAPED = re.compile("%(?![0-9A-Fa-f]{2})")
@@ -54,15 +55,15 @@ def parse_target(raw_path: str) -> Target | None:
     group, version, rest = _split_group(parts)
     if not rest:
         return None
-    options = _options(query)
-    watch = options.get("watch", "false").lower() not in {"false", "0"}
+    given = _options(query)
+    watch = given.get("watch", "false").lower() not in {"false", "0"}
     if rest[0] == "watch":  # the old /api/v1/watch/... form
         rest, watch = rest[1:], True
     namespace, rest = _split_namespace(rest)
     if not rest or not rest[0]:
         return None
     plural, name, subresource = [*rest, "", ""][:3]
-    return Target(group, version, plural, namespace, name, subresource, watch, "dryRun" in options)
+    return Target(group, version, plural, namespace, name, subresource, watch, "dryRun" in given)
 
 
 def forwardable(raw_path: str) -> bool:
@@ -82,6 +83,15 @@ def _options(query: str) -> dict[str, str]:
     """The first value of each, by Go's rules: what has a semicolon or a bad escape is no option."""
     pairs = [pair.partition("=") for pair in query.split("&") if ";" not in pair and not _NOT_ESCAPED.search(pair)]
     return {unquote_plus(name): unquote_plus(value) for name, _, value in reversed(pairs)}
+
+
+def selecting(raw_path: str, terms: Sequence[str]) -> str:
+    """The target of a list or watch with more terms in its field selector."""
+    path, _, query = raw_path.partition("?")
+    given = _options(query).get(_SELECTOR, "")
+    others = [pair for pair in query.split("&") if pair and unquote_plus(pair.partition("=")[0]) != _SELECTOR]
+    selector = quote(",".join([*([given] if given else []), *terms]), safe="")
+    return f"{path}?{'&'.join([*others, f'{_SELECTOR}={selector}'])}"
 
 
 def _split_group(parts: list[str]) -> tuple[str, str, list[str]]:

@@ -178,7 +178,8 @@ class Proxy:
         if grant.reads_only and not checkmode.reads(request.method, target):
             return checkmode.READS_ONLY
         if target is not None and self.protection.objects:
-            return protected.refusal(self.protection.objects, request.method, target)
+            upgrades = is_upgrade(request.headers)
+            return protected.refusal(self.protection.objects, request.method, target, upgrades=upgrades)
         return ""
 
     async def _forward(self, request: web.BaseRequest, target: Target | None, grant: Grant) -> web.StreamResponse:
@@ -189,7 +190,10 @@ class Proxy:
         marks = grant.marks if grant.dry_runs is None else None
         data = await self._dependents.outgoing(request, target, grant.owner, headers, on_write, marks)
         with self._noted(request.method):
-            opened = self._client.open(request.method, request.raw_path, headers=headers, data=data)
+            path = request.raw_path
+            if self.protection.objects:
+                path = protected.narrowed(self.protection.objects, request.method, path, target)
+            opened = self._client.open(request.method, path, headers=headers, data=data)
             async with opened as upstream:
                 return await self._answer(request, target, upstream, grant)
 

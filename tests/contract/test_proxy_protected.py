@@ -62,7 +62,7 @@ async def test_a_run_does_not_change_the_webhooks_that_the_operator_serves(
         ("PATCH", f"{CONFIGURATIONS}/of-somebody-else"),
         ("POST", CONFIGURATIONS),
         ("PATCH", CONFIGURATIONS.replace("validating", "mutating") + "/webhooks"),
-        ("GET", SECRETS),
+        ("POST", SECRETS),
         ("PATCH", f"{SECRETS}/password"),
         ("PATCH", "/api/v1/namespaces/shop/secrets/webhook-cert"),
         ("PATCH", "/api/v1/namespaces/operators/configmaps/webhook-cert"),
@@ -98,3 +98,20 @@ async def test_one_part_of_the_operator_does_not_lift_the_protection_of_another(
             for path in (f"{CONFIGURATIONS}/webhooks", f"{SECRETS}/webhook-cert")
         ]
     assert statuses == [403, 403]
+
+
+async def test_a_list_of_secrets_leaves_the_protected_one_out(bench: Bench) -> None:
+    bench.proxy.protection.protect("webhooks", [SECRET, WEBHOOKS])
+    with bench.proxy.grant(OWNER) as grant:
+        answer = await bench.ask("GET", f"{SECRETS}?limit=5", grant)
+    assert answer.status == 200
+    (request,) = bench.seen
+    assert request.raw_path == f"{SECRETS}?limit=5&fieldSelector=metadata.name%21%3Dwebhook-cert"
+
+
+async def test_secrets_are_not_watched_by_an_upgraded_request(bench: Bench) -> None:
+    bench.proxy.protection.protect("webhooks", [SECRET])
+    upgrade = {"Connection": "Upgrade", "Upgrade": "websocket"}
+    with bench.proxy.grant(OWNER) as grant:
+        answer = await bench.ask("GET", f"{SECRETS}?watch=1", grant, headers=upgrade)
+    assert (answer.status, bench.seen) == (403, [])

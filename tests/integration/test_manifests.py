@@ -15,7 +15,15 @@ from bench.observer import Observer, wait_for
 from runner.cli import main
 from runner.config.flags import RUN_FLAGS
 from runner.dev.controlplane import ControlPlane
-from tests.fixtures.manifests import CONFIG, NAMESPACE, built, define_cert_manager, kubectl, manager_container
+from tests.fixtures.manifests import (
+    CONFIG,
+    NAMESPACE,
+    built,
+    built_with_own_certificate,
+    define_cert_manager,
+    kubectl,
+    manager_container,
+)
 from tests.fixtures.operators import PATIENCE
 
 pytestmark = pytest.mark.cluster
@@ -105,8 +113,53 @@ def test_the_account_may_do_what_the_operator_does_and_no_more(
         ("update", leases),
         *((verb, leases, NAMESPACE) for verb in ("list", "watch", "patch", "delete")),
         ("list", "customresourcedefinitions.apiextensions.k8s.io"),
+        *(
+            (verb, f"{kind}webhookconfigurations.admissionregistration.k8s.io")
+            for kind in ("mutating", "validating")
+            for verb in ("list", "patch", "update")
+        ),
+        *((verb, "secrets", NAMESPACE) for verb in ("create", "get", "update")),
     ]
     assert ([what for what in granted if not may(*what)], [what for what in refused if may(*what)]) == ([], [])
+
+
+def test_with_its_own_certificate_the_account_may_change_its_webhooks_and_one_secret_by_name(
+    tmp_path: Path, installed: Observer, control_plane: ControlPlane
+) -> None:
+    roles = [
+        body
+        for body in built_with_own_certificate(tmp_path)
+        if body["metadata"]["name"].startswith("sample-operator-webhook-") and "rbac" in body["apiVersion"]
+    ]
+    for body in roles:
+        installed.apply(body, namespace=body["metadata"].get("namespace", ""))
+
+    def may(verb: str, what: str) -> bool:
+        account = f"--as=system:serviceaccount:{NAMESPACE}:sample-operator-controller-manager"
+        command = ["auth", "can-i", verb, what, account, "-n", NAMESPACE]
+        return _kubectl(control_plane, *command, check=False).strip() == "yes"
+
+    configurations = "validatingwebhookconfigurations.admissionregistration.k8s.io"
+    asked = {
+        f"{verb} {what}": may(verb, what)
+        for verb, what in (
+            ("patch", f"{configurations}/sample-operator-webhooks"),
+            ("patch", f"{configurations}/of-somebody-else"),
+            ("get", "secrets/sample-operator-webhook-cert"),
+            ("update", "secrets/sample-operator-webhook-cert"),
+            ("get", "secrets/another"),
+        )
+    }
+    for body in roles:
+        metadata = body["metadata"]
+        installed.delete(
+            body["apiVersion"], body["kind"], metadata["name"], namespace=metadata.get("namespace", "")
+        )
+    assert [what for what, allowed in asked.items() if allowed] == [
+        f"patch {configurations}/sample-operator-webhooks",
+        "get secrets/sample-operator-webhook-cert",
+        "update secrets/sample-operator-webhook-cert",
+    ]
 
 
 @pytest.mark.parametrize("certificate", ["certmanager", "own-certificate"])

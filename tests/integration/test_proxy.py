@@ -24,6 +24,7 @@ from runner.kube.discovery import Discovery
 from runner.objects import GroupVersionKind, Owner
 from runner.serve.grants import Grant, basic
 from runner.serve.ownership import Mechanism
+from runner.serve.protected import ProtectedObject
 from runner.serve.proxy import Proxy
 
 pytestmark = pytest.mark.cluster
@@ -219,3 +220,20 @@ async def posted(run: Run, target: str, body: bytes, headers: dict[str, str]) ->
     line = await asyncio.wait_for(reader.readline(), 30)
     writer.close()
     return line
+
+
+async def test_a_protected_secret_is_not_to_be_had_and_the_others_are(run: Run, admin: Api) -> None:
+    namespace = run.owner.namespace
+    for name in ("own", "password"):
+        code, said = await run.kubectl("create", "secret", "generic", name, "--from-literal=a=b")
+        assert code == 0, said
+    run.proxy.protection.protect("webhooks", [ProtectedObject("", "secrets", namespace, "own")])
+    code, said = await run.kubectl("get", "secret", "own")
+    assert (code, "is the operator's own" in said) == (1, True)
+    for scope in ("--namespace", namespace), ("--all-namespaces", "--chunk-size=5"):
+        code, said = await run.kubectl("get", "secrets", "--output=name", *scope)
+        assert code == 0
+        assert {"secret/own", "secret/password"} & set(said.split()) == {"secret/password"}
+    code, said = await run.module("k8s_info", {"kind": "Secret", "namespace": namespace})
+    assert code == 0
+    assert ('"name": "password"' in said, '"name": "own"' in said) == (True, False)
