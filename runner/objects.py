@@ -19,6 +19,8 @@ LEVELS = 128
 
 PREFIX = "ansible.sdk.operatorframework.io/"
 """Of annotations with which people steer the operator."""
+PRUNE_PLACES = PREFIX + "prune-places"
+"""The annotation that the operator itself writes: the kinds and namespaces that runs wrote dependents to."""
 PRIMARY = "operator-sdk/primary-resource"
 PRIMARY_TYPE = "operator-sdk/primary-resource-type"
 """Annotations that name the owner where no owner reference can: `namespace/name` and `Kind.group`."""

@@ -1,7 +1,8 @@
 """The webhooks that watches need, as data: what the API server is told of them, for a Service or a URL. Pure.
 
 Rules name the watched kinds and their scale subresource alone, so that nothing which the operator needs at its
-start is reviewed: no Secret, no Lease, no Pod, and of a custom resource neither its status nor its deletion.
+start is reviewed: no Secret, no Lease, no Pod, and of a custom resource neither its status nor its deletion. A
+changed spec is always reviewed, also that of a custom resource that is being deleted: its finalizer's run uses it.
 """
 
 from __future__ import annotations
@@ -12,30 +13,51 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner.config.watches import Requirement, Watch
-from runner.objects import GroupVersionKind
+from runner.objects import PRUNE_PLACES, GroupVersionKind
 
 Json = dict[str, Any]
 TIMEOUT = 10
 """Seconds that the API server waits for an answer: twice what tasks may take."""
 CONVERT = "/convert"
 _OF_KUBERNETES = ("kube-node-lease", "kube-public", "kube-system")
-_CHANGED = " || ".join(
-    [
-        "request.operation == 'CREATE'",
-        *(
-            f"has({new}) != has({old}) || (has({new}) && {new} != {old})"
-            for new, old in (
-                (f"object.{field}", f"oldObject.{field}")
-                for field in ("spec", "metadata.labels", "metadata.annotations")
-            )
-        ),
-    ]
-)
+MOST_COMPARED = 1000
+"""Annotations that are compared one by one, which keeps the condition within the cost limit of the API server."""
+_SPEC = "has(object.spec) != has(oldObject.spec) || (has(object.spec) && object.spec != oldObject.spec)"
+
+
+def _texts(whose: str, field: str) -> str:
+    """The CEL expression for labels or annotations, an empty map where there are none."""
+    return f"has({whose}.metadata.{field}) ? {whose}.metadata.{field} : {{}}"
+
+
+def _annotations_changed() -> str:
+    """The CEL expression that compares annotations without the one that the operator itself writes.
+
+    CEL has no variables: `exists` over a list of one item gives the item a name.
+    """
+    differences = (
+        f"size(new) > {MOST_COMPARED}",
+        f"size(old) > {MOST_COMPARED}",
+        f"new.exists(name, name != '{PRUNE_PLACES}' && !(name in old && new[name] == old[name]))",
+        f"old.exists(name, name != '{PRUNE_PLACES}' && !(name in new))",
+    )
+    changed = f"new != old && ({' || '.join(differences)})"
+    new, old = _texts("object", "annotations"), _texts("oldObject", "annotations")
+    return f"[{new}].exists(new, [{old}].exists(old, {changed}))"
+
+
+_LABELS_CHANGED = f"({_texts('object', 'labels')}) != ({_texts('oldObject', 'labels')})"
 _CONDITIONS = [
-    {"name": "not-being-deleted", "expression": "!has(object.metadata.deletionTimestamp)"},
-    {"name": "not-finalizers-alone", "expression": _CHANGED},
+    {
+        "name": "changes-spec-or-metadata",
+        "expression": f"request.operation == 'CREATE' || {_SPEC} || "
+        f"(!has(oldObject.metadata.deletionTimestamp) && ({_LABELS_CHANGED} || {_annotations_changed()}))",
+    }
 ]
-"""The API server asks by them first, so that a custom resource can also be deleted while nobody reviews."""
+"""The API server evaluates the condition before it asks, so that a custom resource can be deleted while nobody
+reviews: removing a finalizer changes no spec. The spec comes first: a changed one is reviewed, whatever the rest
+costs to compare. `Review.changes_anything` repeats the condition for an API server that has none, as with OLM.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,13 @@ from datetime import UTC, datetime
 from runner.control import status
 from runner.control.request import Trigger
 from runner.control.status import Moment, Status, conditions_of, find, status_of
-from runner.objects import PREFIX, Body
+from runner.objects import PREFIX, PRUNE_PLACES, Body
 
 RECONCILE = PREFIX + "reconcile"
 PAUSED = PREFIX + "paused"
 MODE = PREFIX + "mode"
 """Asks for check runs in place of real ones."""
-PLACES = PREFIX + "prune-places"
-"""Not asked but noted, by the operator: the kinds and namespaces that runs have written dependents to."""
+PLACES = PRUNE_PLACES
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII | re.IGNORECASE)
 """RFC 3339."""
 _SHOWN = 64

@@ -177,13 +177,26 @@ async def test_a_person_reads_a_sentence_of_what_could_not_be_reviewed(
     assert [log["said"] for log in logs] == [f"Thing default/a: {what}: broken"]
 
 
-async def test_a_custom_resource_that_is_being_deleted_is_let_through(serve: Serve) -> None:
-    body = {
-        **OBJECT,
-        "metadata": {"name": "a", "deletionTimestamp": "2026-01-01T00:00:00Z"},
-        "spec": {"size": "x"},
-    }
-    assert (await (await serve()).review(body, operation="UPDATE"))["allowed"]
+DELETED: dict[str, Any] = {
+    **OBJECT,
+    "metadata": {"name": "a", "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["x/y"]},
+    "spec": {"size": "x"},
+}
+
+
+@pytest.mark.parametrize("metadata", [{"finalizers": None}, {"annotations": {"a": "b"}}, {"labels": {"a": "b"}}])
+async def test_a_custom_resource_that_is_being_deleted_can_lose_its_finalizer_whatever_its_spec(
+    serve: Serve, metadata: dict[str, Any]
+) -> None:
+    body = {**DELETED, "metadata": DELETED["metadata"] | metadata}
+    assert (await (await serve()).review(body, operation="UPDATE", oldObject=DELETED))["allowed"]
+
+
+async def test_a_spec_that_is_changed_during_the_deletion_is_reviewed(serve: Serve) -> None:
+    asking = await serve()
+    for spec, allowed in (({"size": "y"}, False), ({"size": 1}, True)):
+        body = {**DELETED, "spec": spec}
+        assert (await asking.review(body, operation="UPDATE", oldObject=DELETED))["allowed"] is allowed
 
 
 SCALE = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}, "spec": {"replicas": 0}}

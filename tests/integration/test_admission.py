@@ -18,11 +18,13 @@ from bench.operator import OperatorProcess
 from runner.config.watches import Watch
 from runner.config.watchesfile import load_watches
 from runner.config.webhooks import Endpoint, configurations, conversion
+from runner.control.pause import PAUSED
 from runner.dev.controlplane import ControlPlane
+from runner.objects import PRUNE_PLACES
 from runner.serve.admission.registration import NAME as DEV
 from runner.serve.certificates import LOCAL, Pair, issued
 from tests.fixtures import manifests as programs
-from tests.fixtures.operators import GROUP, Operate, Project, Things, definition, refusal
+from tests.fixtures.operators import GROUP, Operate, Project, Things, definition, ledger, refusal
 
 pytestmark = pytest.mark.cluster
 
@@ -205,9 +207,117 @@ def test_a_custom_resource_from_before_can_be_deleted_while_nobody_reviews(
         things.create("c", {"size": 1})
 
     things.delete("a")
+    things.patch("a", {"metadata": {"annotations": {"noted": "by somebody"}}})
     things.patch("a", {"metadata": {"finalizers": None}})
 
     wait_for("it to be gone", lambda: observer.get(GROUP, "Thing", "a") is None, seconds=10)
+
+
+OWN_NAMESPACE = """
+- name: Stay in the own namespace
+  ansible.builtin.assert:
+    that: target == ansible_operator_meta.namespace
+    fail_msg: "spec.target must be the own namespace"
+"""
+LEDGER = """
+- name: Note the target of this run
+  ansible.builtin.lineinfile:
+    path: "{{ lookup('env', 'LEDGER') }}"
+    line: '"{{ target }}"'
+    create: true
+    mode: "0600"
+"""
+
+
+def test_a_spec_that_is_changed_during_the_deletion_is_reviewed_before_the_finalizer_runs(
+    project: Project,
+    things: Things,
+    observer: Observer,
+    operate: Operate,
+    webhooks: Webhooks,
+    tmp_path: Path,
+) -> None:
+    written(project, "thing", tasks__admit=OWN_NAMESPACE)
+    project.role("cleanup", LEDGER)
+    finalizer = {"name": "test.example.com/cleanup", "role": "cleanup"}
+    project.watch("thing", markUnsafe=True, admission={"validate": {"tasks": "admit"}}, finalizer=finalizer)
+    book = tmp_path / "ledger"
+    operator = operate(*webhooks.flags(), LEDGER=str(book))
+    webhooks.register(operator, load_watches(project / "watches.yaml", project.path, {})[0])
+    assert refusal(things, "a", {"target": "kube-system"})
+    things.create("a", {"target": observer.namespace})
+    things.wait("a", "Successful")
+    things.patch("a", {"metadata": {"annotations": {PAUSED: "true"}}})
+    things.delete("a")
+
+    with pytest.raises(ApiException) as caught:
+        things.patch("a", {"spec": {"target": "kube-system"}})
+
+    assert "spec.target must be the own namespace" in str(caught.value.body)
+    things.patch("a", {"metadata": {"annotations": {PAUSED: None}}})
+    wait_for("it to be gone", lambda: observer.get(GROUP, "Thing", "a") is None, seconds=30)
+    assert ledger(book) == [observer.namespace]
+
+
+def test_annotations_of_the_operator_alone_are_written_while_nobody_reviews(
+    project: Project, serve: Callable[..., OperatorProcess], things: Things
+) -> None:
+    written(project, "thing", meta__argument_specs=SPECS)
+    project.watch("thing", markUnsafe=True, admission={"validate": True})
+    operator = serve()
+    assert refusal(things, "b", {"size": "many"})
+    things.create("a", {"size": 1}, annotations={"kept": "as it is"})
+    things.wait("a", "Successful")
+    operator.stop()
+
+    for value in ("v1/ConfigMap@a", "v1/Secret@a", None):
+        things.patch("a", {"metadata": {"annotations": {PRUNE_PLACES: value}}})
+
+    changes: list[dict[str, str | None]] = [{"other": "1"}, {"kept": None}, {"kept": "other", PRUNE_PLACES: "x"}]
+    for change in changes:
+        with pytest.raises(ApiException, match="failed calling webhook"):
+            things.patch("a", {"metadata": {"annotations": change}})
+
+
+MOST_ANNOTATIONS = {f"a{number:x}": "" for number in range(50_000)}
+"""Nearly as many as the API server accepts, which is 256 KiB."""
+LARGE_SPECS: dict[str, dict[str, Any]] = {
+    "many items": {"items": [{}] * 300_000},
+    "one text": {"text": "x" * 1_400_000},
+    "many fields": {"fields": {f"f{number}": {} for number in range(90_000)}},
+}
+
+
+def test_the_match_condition_stays_within_the_cost_limit_for_the_largest_objects(
+    project: Project, webhooks: Webhooks, things: Things, observer: Observer
+) -> None:
+    """An exceeded limit would let an object through unreviewed under failurePolicy Ignore; here it would fail."""
+    written(project, "thing", meta__argument_specs=SPECS)
+    project.watch("thing", markUnsafe=True, admission={"validate": True, "failurePolicy": "Ignore"})
+    watches, _ = load_watches(project / "watches.yaml", project.path, {})
+    for name, spec in LARGE_SPECS.items():
+        things.create(name.replace(" ", "-"), spec)
+    things.create("annotated", annotations=MOST_ANNOTATIONS)
+    for body in configurations(
+        watches,
+        {watches[0].gvk: "things"},
+        Endpoint(url="https://127.0.0.1:9"),
+        name=webhooks.name,
+        namespaces=[observer.namespace],
+    ):
+        for webhook in body["webhooks"]:
+            webhook["failurePolicy"] = "Fail"
+        observer.apply(body)
+    refusal(things, "b", {})
+
+    changes: dict[str, dict[str, Any]] = {name.replace(" ", "-"): {"spec": {"more": 1}} for name in LARGE_SPECS}
+    changes["annotated"] = {"metadata": {"annotations": {PRUNE_PLACES: "x"}}}
+    for name, change in changes.items():
+        with pytest.raises(ApiException, match="failed calling webhook") as caught:
+            things.patch(name, change)
+        assert caught.value.status == 500  # 403, if the condition could not be evaluated
+        things.patch(name, {"metadata": {"finalizers": ["test.example.com/kept"]}})
+        things.patch(name, {"metadata": {"finalizers": None}})
 
 
 OLD, NEW = "test.example.com/v1alpha1", GROUP

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+import marshal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from runner.errors import ReviewError
-from runner.objects import LEVELS, Body, GroupVersionKind, nested_deeper
+from runner.objects import LEVELS, PRUNE_PLACES, Body, GroupVersionKind, nested_deeper
 
 API_VERSION, KIND = "admission.k8s.io/v1", "AdmissionReview"
 LONGEST_MESSAGE = 4096
@@ -18,6 +19,8 @@ LONGEST_WARNING = 256
 """Characters that the API server passes on of one warning; it keeps 4096 of all."""
 MOST_WARNINGS = 15
 LONGEST_UID = 128
+_OLD_FORMAT = 2
+"""Of marshal: plain, and without marks for values that are the same object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +43,22 @@ class Review:
 
     @property
     def being_deleted(self) -> bool:
-        return bool(_mapping(self.body.get("metadata")).get("deletionTimestamp"))
+        """As the API server has it stored: a request may set or leave out the timestamp, to no effect."""
+        return bool(_metadata(self.old).get("deletionTimestamp"))
+
+    @property
+    def changes_anything(self) -> bool:
+        """Whether there is anything to review, as the match condition of `config/webhooks.py` says it in CEL."""
+        if self.operation == "CREATE" or self.old is None:
+            return True
+        if not _equal(self.body.get("spec"), self.old.get("spec")):
+            return True
+        return not self.being_deleted and not _equal(_reviewed_metadata(self.body), _reviewed_metadata(self.old))
 
     @property
     def called(self) -> str:
         """The object's name, or how the name that it will be given begins."""
-        metadata = _mapping(self.body.get("metadata"))
+        metadata = _metadata(self.body)
         return self.name or _text(metadata.get("name")) or _text(metadata.get("generateName"))
 
     @property
@@ -148,6 +161,22 @@ def answer(uid: str, verdict: Verdict) -> dict[str, Any]:
         kept = list(dict.fromkeys(verdict.warnings))[:MOST_WARNINGS]
         response["warnings"] = [" ".join(warning.split())[:LONGEST_WARNING] for warning in kept]
     return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
+
+
+def _reviewed_metadata(body: Body) -> list[object]:
+    """Labels, and annotations without the one that the operator itself writes."""
+    metadata = _metadata(body)
+    annotations = {k: v for k, v in _mapping(metadata.get("annotations")).items() if k != PRUNE_PLACES}
+    return [_mapping(metadata.get("labels")), annotations]
+
+
+def _equal(one: Any, other: Any) -> bool:  # noqa: ANN401  (any JSON value)
+    """Compare decoded JSON, for which `==` may recurse too deeply. The order of keys counts: they come sorted."""
+    return marshal.dumps(one, _OLD_FORMAT) == marshal.dumps(other, _OLD_FORMAT)
+
+
+def _metadata(body: Body | None) -> Body:
+    return _mapping((body or {}).get("metadata"))
 
 
 def _mapping(value: object) -> Body:

@@ -112,8 +112,8 @@ class Reviewer:
 
 def _at_once(watch: Watch, review: Review) -> Verdict | None:
     """The verdict, where nobody has to be asked."""
-    if review.being_deleted:
-        return Verdict()  # its finalizer has to be removable, whatever is wrong with it
+    if not review.changes_anything:
+        return Verdict()  # a finalizer can be removed whatever else is wrong with the object
     if review.gvk != (SCALE if review.scales else watch.gvk):
         return Verdict("denied", f"{review.gvk} is not reviewed here, but {watch.gvk}")
     return Verdict("denied", f"the object {TOO_DEEP}") if review.too_deep else None

@@ -65,9 +65,10 @@ def test_the_failure_policy_is_that_of_the_watch(policy: FailurePolicy) -> None:
     assert validating(Admission(tasks="a.yml", failure_policy=policy))["failurePolicy"] == policy
 
 
-def test_a_custom_resource_that_is_being_deleted_is_not_reviewed() -> None:
-    expressions = [condition["expression"] for condition in validating()["matchConditions"]]
-    assert "!has(object.metadata.deletionTimestamp)" in expressions
+def test_one_condition_decides_what_is_reviewed_and_looks_at_the_spec_before_the_deletion() -> None:
+    (condition,) = validating()["matchConditions"]
+    spec, deletion = "object.spec != oldObject.spec", "oldObject.metadata.deletionTimestamp"
+    assert condition["expression"].index(spec) < condition["expression"].index(deletion)
 
 
 def test_a_service_is_named_with_the_path_of_the_kind() -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.errors import ReviewError
+from runner.objects import PRUNE_PLACES
 from runner.serve.admission.review import Verdict, answer, parse
 
 OBJECT = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "a"}, "spec": {"size": 1}}
@@ -42,10 +43,61 @@ def test_an_update_comes_with_the_old_object() -> None:
     assert parse(review(operation="UPDATE", oldObject=OBJECT)).facts["old_object"] == OBJECT
 
 
-@pytest.mark.parametrize("being", [True, False])
-def test_a_deletion_under_way_is_known(being: bool) -> None:
-    metadata = {"name": "a", **({"deletionTimestamp": "2026-01-01T00:00:00Z"} if being else {})}
-    assert parse(review(object={**OBJECT, "metadata": metadata})).being_deleted is being
+def changed(new: dict[str, Any], old: dict[str, Any], **request: Any) -> bool:
+    """Whether an update from `old` to `new`, each in addition to OBJECT, changes anything."""
+    request = {"operation": "UPDATE", "object": OBJECT | new, "oldObject": OBJECT | old, **request}
+    return parse(review(**request)).changes_anything
+
+
+def metadata(**fields: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "a", **fields}}
+
+
+DELETED = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+NOTED = {PRUNE_PLACES: "v1/ConfigMap@a"}
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "expected"),
+    [
+        ({"spec": {"size": 2}}, {}, True),
+        ({"spec": {"size": 1.0}}, {}, True),
+        ({"spec": {"size": True}}, {}, True),
+        ({"spec": None}, {}, True),
+        ({}, {}, False),
+        ({"status": {"ready": True}}, {}, False),
+        (metadata(finalizers=["x/y"]), {}, False),
+        (metadata(labels={"a": "b"}), {}, True),
+        (metadata(annotations={"a": "b"}), {}, True),
+        (metadata(annotations={}), {}, False),
+        (metadata(annotations=NOTED), {}, False),
+        (metadata(annotations={"a": "b"}), metadata(annotations=NOTED | {"a": "b"}), False),
+        (metadata(annotations=NOTED | {"a": "c"}), metadata(annotations={"a": "b"}), True),
+        (metadata(annotations=NOTED), metadata(annotations={"a": "b"}), True),
+        (metadata(**DELETED, annotations={"a": "b"}), metadata(**DELETED), False),
+        (metadata(**DELETED), metadata(**DELETED, finalizers=["x/y"]), False),
+        ({**metadata(**DELETED), "spec": {"size": 2}}, metadata(**DELETED), True),
+        (metadata(**DELETED, annotations={"a": "b"}), {}, True),  # the API server sets the timestamp, nobody else
+    ],
+)
+def test_a_change_of_spec_is_always_reviewed_and_one_of_labels_or_annotations_before_the_deletion(
+    new: dict[str, Any], old: dict[str, Any], expected: bool
+) -> None:
+    assert changed(new, old) is expected
+
+
+def test_a_creation_is_reviewed_whatever_timestamp_it_carries() -> None:
+    body = {**OBJECT, **metadata(**DELETED)}
+    assert parse(review(object=body)).changes_anything
+    assert parse(review(object=body, operation="UPDATE")).changes_anything  # the old object is missing
+
+
+def test_objects_as_deep_as_can_be_decoded_are_compared() -> None:
+    deep: Any = {}
+    for _ in range(400):
+        deep = {"a": [deep]}
+    assert not changed({"spec": deep}, {"spec": deep})
+    assert changed({"spec": deep}, {"spec": {"a": [deep]}})
 
 
 @pytest.mark.parametrize(
@@ -89,7 +141,7 @@ def test_whatever_a_request_holds_it_is_read_or_refused(request: dict[str, Any])
     except ReviewError:
         return
     assert answer(found.uid, Verdict())["response"]["uid"] == found.uid
-    assert isinstance(found.being_deleted, bool)
+    assert isinstance(found.changes_anything, bool)
 
 
 def response(verdict: Verdict) -> dict[str, Any]:
