@@ -195,6 +195,14 @@ class RunError(OperatorError):
     """A run that could not be started; nothing of it has run."""
 
 
+class BusyError(RunError):
+    """As many reviews are under way as may be, and there was no time to wait."""
+
+
+class ExceededError(RunError):
+    """The values of a review take more time or memory to validate than one review may have."""
+
+
 class UnsureError(RunError):
     """As RunError, but an attempt to start the run could not be ended: it is not to be started in another way."""
 

@@ -1,41 +1,56 @@
-"""Validates what a custom resource asks for by a role's argument specs, in a process beside the operator.
+"""Validates what a custom resource asks for by a role's argument specs, in processes of their own.
 
-A process of its own, because Ansible is imported only where it runs; not a zygote's child, because it serves all
-releases of Ansible, those included whose runs are started cold. One that ends is started again when it is needed.
+Of their own, because Ansible is imported only where it runs; not a zygote's children, because they serve all
+releases of Ansible, those included whose runs are started cold. A server, started again when needed, forks
+workers; each worker answers one question at a time, within limits, so that no question delays the others.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+import socket
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from runner.errors import RunError
+from runner.errors import BusyError, ExceededError, RunError
+from runner.execute.fork.inside import wire
 from runner.execute.fork.zygote import ENDED_WITHIN, Zygote
 from runner.execute.root import make_root
 from runner.execute.rundir import empty_directory
-from runner.execute.variables import to_snake
+from runner.execute.variables import LONGEST_SHOWN, to_snake
 
-_AT_ONCE = 16
-"""Questions under way; the process answers one after the other."""
+LARGE = 16 * 1024
+"""Bytes of a question that is large: it waits for other large ones, and its worker has a low priority."""
+_SMALL_AT_ONCE, _LARGE_AT_ONCE = 4, 2
+_NICE = 10
+PATIENCE = 2.5
+"""Seconds that a question may wait for its turn."""
 _STARTS_WITHIN = 10.0
-_ANSWERS_WITHIN = 2.0
-"""Seconds; a tenth of a millisecond is usual."""
+_FORKS_WITHIN = 2.0
+_ANSWERS_WITHIN = 4.0
+"""Seconds; a tenth of a millisecond is usual. The worker's limit comes first, unless the machine is overloaded."""
 _WHAT = "the process that validates by argument specs"
 
 
 class Specs:
-    """The process, from the first question on. `directory` is ours alone; `environment` is that of runs."""
+    """The server and its workers, from the first question on.
+
+    `directory` is ours alone; `environment` is that of runs.
+    """
 
     def __init__(self, directory: Path, environment: Mapping[str, str]) -> None:
         self._directory = directory
         self._environment = environment
-        self._process: Zygote | None = None
+        self._server: Zygote | None = None
         self._starting: asyncio.Task[None] | None = None
-        self._turns = asyncio.Semaphore(_AT_ONCE)
+        self._idle: list[socket.socket] = []
+        self._small = asyncio.Semaphore(_SMALL_AT_ONCE)
+        self._large = asyncio.Semaphore(_LARGE_AT_ONCE)
         self.starts = 0
 
     async def mistakes(
@@ -43,8 +58,8 @@ class Specs:
     ) -> list[Mapping[str, Any]]:
         """What is wrong with these values by the argument specs in `file`; each with a path, for `told`.
 
-        `templated`: strings with Jinja in them will be templated, and are not looked at. Raises RunError where
-        nobody can say.
+        `templated`: strings with Jinja in them will be templated, and are not looked at. Raises BusyError where
+        there is no turn, ExceededError for values that take too much, and RunError where nobody can say.
         """
         answer = await self._answer({"file": str(file), "values": dict(values), "templated": templated})
         return list(answer["mistakes"])
@@ -52,62 +67,145 @@ class Specs:
     async def numbered(self, file: Path, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """The values with numbers and truths where the argument specs want them, and not strings of them.
 
-        Templates of Ansible before 2.19 yield strings. Raises RunError where nobody can say.
+        Templates of Ansible before 2.19 yield strings. Raises as `mistakes` does.
         """
         answer = await self._answer({"file": str(file), "values": dict(values), "numbered": True})
         return dict(answer["values"])
 
-    async def _answer(self, message: dict[str, Any]) -> Mapping[str, Any]:
-        async with self._turns:
-            answer = await self._ask(message)
-        if "broken" in answer:
-            raise RunError(f"the argument specs cannot be used: {answer['broken']}")
-        return answer
-
     async def start(self) -> Zygote:
-        """Have the process ready. Raises RunError. Whoever is cancelled meanwhile only stops waiting."""
-        while self._process is None or not self._process.alive:
+        """Have the server ready. Raises RunError. Whoever is cancelled meanwhile only stops waiting."""
+        while self._server is None or not self._server.alive:
             if self._starting is None or self._starting.done():
                 self._starting = asyncio.create_task(self._start())
                 self._starting.add_done_callback(_seen)
             await asyncio.shield(self._starting)
-        return self._process
+        return self._server
 
     async def close(self) -> None:
         """End it."""
         if self._starting is not None:
             await asyncio.wait({self._starting})
-        if self._process is not None:
-            self._process.close()
-            await self._process.ended(ENDED_WITHIN)
+        while self._idle:
+            self._idle.pop().close()
+        if self._server is not None:
+            self._server.close()
+            await self._server.ended(ENDED_WITHIN)
 
-    async def _ask(self, message: dict[str, Any]) -> Mapping[str, Any]:
-        """Once more where it has ended meanwhile: nothing but an answer comes of a question."""
-        for last in (False, True):
-            process = await self.start()
+    async def _answer(self, message: dict[str, Any]) -> Mapping[str, Any]:
+        question = json.dumps(message).encode()
+        large = len(question) > LARGE
+        async with _turn(self._large if large else self._small):
+            answer = await self._ask(question, large=large)
+        if "exceeded" in answer:
+            raise ExceededError(_too_much(answer["exceeded"]))
+        if "broken" in answer:
+            raise RunError(f"the argument specs cannot be used: {answer['broken']}")
+        return answer
+
+    async def _ask(self, question: bytes, *, large: bool) -> wire.Message:
+        """Again where a worker ended while it had nothing to do; a worker for a large question ends with it."""
+        while True:
+            fresh = large or not self._idle
+            worker = await self._fork(_NICE if large else 0) if fresh else self._idle.pop()
+            answer = None
             try:
-                return await process.ask(message, within=_ANSWERS_WITHIN)
-            except RunError:
-                if last or process.alive:
-                    raise
-            except OSError as error:
-                raise RunError(f"{_WHAT} cannot be asked: {error}") from error
+                answer = await _answered(worker, question)
+                if answer is not None:
+                    return answer
+                if fresh:
+                    raise RunError(f"{_WHAT} was ended before it answered")
+            finally:
+                if large or answer is None or "exceeded" in answer:
+                    worker.close()
+                else:
+                    self._idle.append(worker)
+
+    async def _fork(self, nice: int) -> socket.socket:
+        """The connection with a new worker; a server that has ended is started once more. Raises RunError."""
+        for last in (False, True):
+            server = await self.start()
+            ours, theirs = _connected()
+            with theirs:
+                try:
+                    answer = await server.ask({"nice": nice}, [theirs.fileno()], _FORKS_WITHIN)
+                except BaseException as error:
+                    ours.close()
+                    if isinstance(error, OSError):
+                        raise RunError(f"{_WHAT} cannot be asked: {error}") from error
+                    if not isinstance(error, RunError) or last or server.alive:
+                        raise
+                    continue
+            if "refused" in answer:
+                ours.close()
+                raise RunError(f"{_WHAT} {answer['refused']}")
+            return ours
         raise AssertionError("unreachable")
 
     async def _start(self) -> None:
-        process = None
+        server = None
         try:
-            place = await asyncio.to_thread(lambda: empty_directory(make_root(self._directory) / ".specs"))
-            process = Zygote.start("specs", place, {**os.environ, **self._environment})
-            process.what = _WHAT
+            directory = await asyncio.to_thread(lambda: empty_directory(make_root(self._directory) / ".specs"))
+            server = Zygote.start("specs", directory, {**os.environ, **self._environment})
+            server.what = _WHAT
             async with asyncio.timeout(_STARTS_WITHIN):
-                await process.ready
+                await server.ready
         except (RunError, OSError, TimeoutError) as error:
-            if process is not None:
-                process.kill()
+            if server is not None:
+                server.kill()
             raise RunError(f"{_WHAT} cannot be started: {error or 'it is not ready'}") from error
         self.starts += 1
-        self._process = process
+        self._server = server
+
+
+@asynccontextmanager
+async def _turn(turns: asyncio.Semaphore) -> AsyncIterator[None]:
+    """Raises BusyError where there is none in time."""
+    try:
+        async with asyncio.timeout(PATIENCE):
+            await turns.acquire()
+    except TimeoutError:
+        raise BusyError("as many reviews are under way as may be: try again") from None
+    try:
+        yield
+    finally:
+        turns.release()
+
+
+def _too_much(limit: str) -> str:
+    return f"takes more than {limit} to validate by the argument specs: make it smaller"
+
+
+def _connected() -> tuple[socket.socket, socket.socket]:
+    """Both ends of a connection with a worker. Raises RunError."""
+    try:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    except OSError as error:
+        raise RunError(f"{_WHAT} cannot be asked: {error}") from error
+    ours.setblocking(False)
+    return ours, theirs
+
+
+async def _answered(worker: socket.socket, question: bytes) -> wire.Message | None:
+    """The worker's answer; None for a worker that has ended. Raises RunError."""
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    loop.add_reader(worker, ready.set)
+    try:
+        wire.send_encoded(worker, question)
+        async with asyncio.timeout(_ANSWERS_WITHIN):
+            await ready.wait()
+        answer = wire.receive(worker)
+    except (BrokenPipeError, ConnectionResetError):
+        return None
+    except TimeoutError as error:
+        if len(question) > LARGE:
+            raise ExceededError(_too_much(f"{_ANSWERS_WITHIN:g} s")) from error
+        raise RunError(f"{_WHAT} has not answered for {_ANSWERS_WITHIN:g} seconds") from error
+    except OSError as error:
+        raise RunError(f"{_WHAT} cannot be asked: {error}") from error
+    finally:
+        loop.remove_reader(worker)
+    return answer[0] if answer else None
 
 
 def _seen(task: asyncio.Task[None]) -> None:
@@ -143,7 +241,7 @@ def _written(path: Sequence[str | int], spec: object, *, snake_case: bool) -> tu
             spec = spec[part] if isinstance(spec, list) and part < len(spec) else None
             continue
         key = (_keys(spec).get(part) or field_name(part)) if snake_case else part
-        text += f".{key}"
+        text += f".{key}" if len(key) <= LONGEST_SHOWN else f".{key[:LONGEST_SHOWN]}…"
         spec = spec.get(key) if isinstance(spec, Mapping) else None
     return text, _keys(spec)
 

@@ -6,6 +6,7 @@ import asyncio
 import io
 import json
 import random
+import re
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
@@ -19,15 +20,15 @@ from structlog.testing import capture_logs
 from runner.config.admission import Admission, Conversion, FailurePolicy
 from runner.config.watches import Content, Watch
 from runner.config.webhooks import path
-from runner.errors import NotFoundError, RunError
+from runner.errors import BusyError, NotFoundError, RunError
 from runner.execute.specs import Specs
 from runner.metrics import Metrics
 from runner.objects import Body, GroupVersionKind, ObjectKey
 from runner.serve.admission import reviewer, server
-from runner.serve.admission.review import Review
+from runner.serve.admission.review import MOST_VALUES, Review
 from runner.serve.admission.reviewer import Reviewer
 from runner.serve.admission.server import webhooks
-from runner.serve.admission.tasks import BUSY, BusyError, Performed
+from runner.serve.admission.tasks import BUSY, Performed
 from runner.serve.certificates import ServingCertificate, issued
 from runner.serve.metrics import Listener
 
@@ -226,6 +227,34 @@ async def test_an_object_that_is_nested_too_deeply_is_refused(serve: Serve) -> N
     for _ in range(200):
         deep = [deep]
     assert not (await (await serve()).review({**OBJECT, "spec": {"size": 1, "deep": deep}}))["allowed"]
+
+
+MEMBER = {f"option{number}": {"type": "int"} for number in range(300)}
+SLOW = json.dumps(
+    {"argument_specs": {"main": {"options": {"members": {"type": "list", "elements": "dict", "options": MEMBER}}}}}
+)
+
+
+@pytest.mark.parametrize("policy", FailurePolicy)
+async def test_a_spec_of_too_many_values_is_denied_with_the_bound_and_the_field_whatever_the_policy(
+    serve: Serve, policy: FailurePolicy
+) -> None:
+    asking = await serve(failure_policy=policy)
+    spec = {"size": 1, "team": {"members": [{}] * (MOST_VALUES + 1)}}
+    found = await asking.review({**OBJECT, "spec": spec})
+    assert not found["allowed"]
+    assert found["status"]["message"].startswith("spec.team.members: has more than 20000 values")
+
+
+@pytest.mark.parametrize("policy", FailurePolicy)
+async def test_a_spec_that_takes_too_long_to_validate_is_denied_with_its_reason_whatever_the_policy(
+    serve: Serve, tmp_path: Path, policy: FailurePolicy
+) -> None:
+    (tmp_path / "role" / "meta" / "argument_specs.yml").write_text(SLOW)
+    asking = await serve(failure_policy=policy)
+    found = await asking.review({**OBJECT, "spec": {"members": [{}] * (MOST_VALUES - 1)}})
+    assert not found["allowed"]
+    assert re.match("spec: takes more than .* to validate by the argument specs", found["status"]["message"])
 
 
 async def test_the_words_of_the_role_are_the_answer(serve: Serve) -> None:

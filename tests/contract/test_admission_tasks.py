@@ -9,13 +9,14 @@ from typing import Any, Self, cast
 import pytest
 
 from runner.config.watches import Content, Watch
+from runner.errors import BusyError
 from runner.execute.executor import Executor
 from runner.execute.outcome import Ending, Outcome, Stats
 from runner.execute.run import Run, Sink
 from runner.objects import GroupVersionKind, ObjectKey
 from runner.serve.admission import tasks
 from runner.serve.admission.review import Review
-from runner.serve.admission.tasks import BusyError, Performed, Tasks
+from runner.serve.admission.tasks import Performed, Tasks
 from runner.serve.grants import Grant
 
 THING = GroupVersionKind("example.com", "v1", "Thing")

@@ -5,13 +5,28 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator
+import statistics
+import time
+from collections.abc import AsyncIterator, Awaitable, Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from runner.errors import RunError
-from runner.execute.specs import Specs
+from runner.errors import BusyError, ExceededError, RunError
+from runner.execute import specs as module
+from runner.execute.fork.inside.supervisor import descendants
+from runner.execute.specs import LARGE, Specs
+from tests.fixtures.waiting import until
+
+SPECS = """
+argument_specs:
+  main:
+    options:
+      size: {type: int, required: true}
+      members: {type: list, elements: dict, options: {name: {type: str}, size: {type: int}}}
+"""
 
 
 @pytest.fixture
@@ -25,7 +40,7 @@ async def specs(tmp_path: Path) -> AsyncIterator[Specs]:
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "role" / "meta" / "argument_specs.yml"
     path.parent.mkdir(parents=True)
-    path.write_text("argument_specs: {main: {options: {size: {type: int, required: true}}}}")
+    path.write_text(SPECS)
     return path
 
 
@@ -48,11 +63,94 @@ async def test_a_file_that_has_changed_is_read_again(specs: Specs, file: Path) -
     assert len(await specs.mistakes(file, {"size": 1})) == 1
 
 
-async def test_a_process_that_was_killed_is_started_again(specs: Specs, file: Path) -> None:
+async def test_a_server_that_was_killed_is_started_again_when_it_is_needed(specs: Specs, file: Path) -> None:
     await specs.mistakes(file, {})
     os.kill((await specs.start()).pid, signal.SIGKILL)
     assert len(await specs.mistakes(file, {})) == 1
+    assert len(await specs.mistakes(file, {"pad": "x" * LARGE})) == 1
     assert specs.starts == 2
+
+
+async def test_workers_that_were_killed_while_they_had_nothing_to_do_are_replaced(
+    specs: Specs, file: Path
+) -> None:
+    await asyncio.gather(*(specs.mistakes(file, {}) for _ in range(10)))
+    for pid in descendants((await specs.start()).pid):
+        os.kill(pid, signal.SIGKILL)
+    assert len(await specs.mistakes(file, {})) == 1
+    assert specs.starts == 1
+
+
+MANY: dict[str, Any] = {"size": 1, "members": [{}] * 300_000}
+"""An etcd full of empty maps, which take Ansible's validator seconds."""
+
+
+async def test_values_that_take_too_much_processor_time_have_an_answer_of_their_own(
+    specs: Specs, file: Path
+) -> None:
+    with pytest.raises(ExceededError, match=r"takes more than .* s (of processor time )?to validate"):
+        await specs.mistakes(file, MANY)
+    assert specs.starts == 1
+
+
+async def test_values_that_take_too_much_memory_have_an_answer_of_their_own(specs: Specs, file: Path) -> None:
+    with pytest.raises(ExceededError, match="takes more than 128 MiB of memory to validate"):
+        await specs.mistakes(file, {"size": 1, "pad": "x" * 100_000_000})
+    assert len(await specs.mistakes(file, {})) == 1
+    assert specs.starts == 1
+
+
+async def test_a_worker_that_somebody_killed_has_nobody_say(specs: Specs, file: Path) -> None:
+    asking = asyncio.create_task(specs.mistakes(file, MANY))
+    server = await specs.start()
+    await until(lambda: bool(descendants(server.pid)))
+    os.kill(descendants(server.pid)[0], signal.SIGKILL)
+    with pytest.raises(RunError, match="was ended before it answered"):
+        await asking
+
+
+async def test_beside_values_that_take_too_much_others_are_answered_in_time(specs: Specs, file: Path) -> None:
+    await specs.mistakes(file, {"size": 1})
+    alone = [await seconds(specs.mistakes(file, {"size": 1})) for _ in range(100)]
+    beside = []
+
+    async def ask_for_too_much() -> None:
+        for _ in range(2):
+            with suppress(ExceededError, BusyError):
+                await specs.mistakes(file, MANY)
+
+    asking = asyncio.gather(*(ask_for_too_much() for _ in range(5)))
+    while not asking.done():
+        beside.append(await seconds(specs.mistakes(file, {"size": 1})))
+        await asyncio.sleep(0.001)
+    await asking
+    p95 = [statistics.quantiles(found, n=20)[-1] for found in (alone, beside)]
+    print(f"p95 of good questions: {p95[0] * 1000:.1f} ms alone, {p95[1] * 1000:.1f} ms beside bad ones")
+    assert p95[0] < 0.01
+    assert p95[1] < 0.1
+    assert specs.starts == 1
+
+
+async def seconds(asking: Awaitable[list[Mapping[str, Any]]]) -> float:
+    """How long an answer takes that is right."""
+    began = time.perf_counter()
+    assert await asking == []
+    return time.perf_counter() - began
+
+
+async def test_large_questions_find_no_turn_while_others_are_answered(
+    specs: Specs, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PATIENCE", 0.05)
+    await specs.mistakes(file, {})
+    asking = asyncio.gather(*(specs.mistakes(file, MANY) for _ in range(4)), return_exceptions=True)
+    assert len(await specs.mistakes(file, {})) == 1
+    assert {type(answer) for answer in await asking} == {ExceededError, BusyError}
+
+
+async def test_of_many_mistakes_the_first_are_named(specs: Specs, file: Path) -> None:
+    found = await specs.mistakes(file, {"size": 1, "members": [{"name": 1, "more": 2}] * 5000})
+    assert len(found) == 20
 
 
 @pytest.mark.parametrize("text", ["- [", "argument_specs: [1]", "argument_specs: {main: {options: {a: 7}}}"])

@@ -19,6 +19,10 @@ LONGEST_WARNING = 256
 """Characters that the API server passes on of one warning; it keeps 4096 of all."""
 MOST_WARNINGS = 15
 LONGEST_UID = 128
+MOST_VALUES = 20_000
+"""Fields and items of a spec: more could not be validated in time."""
+LONGEST_KEY = 80
+"""Characters of a key in a message."""
 _OLD_FORMAT = 2
 """Of marshal: plain, and without marks for values that are the same object."""
 
@@ -90,6 +94,35 @@ class Verdict:
     @property
     def allowed(self) -> bool:
         return self.result in ("allowed", "unreviewed")
+
+
+def overfull(spec: object, most: int = MOST_VALUES) -> str:
+    """The path of the innermost field with more values than that, each field and item being one; else ""."""
+    path = ""
+    inner: list[tuple[str, Any]] = [("spec", spec)]
+    while larger := next(((name, value) for name, value in inner if _exceeds(value, most)), None):
+        path += larger[0]
+        inner = _named(larger[1]) if len(larger[1]) <= most else []
+    return path
+
+
+def _exceeds(value: object, most: int) -> bool:
+    """Whether there are more values below this one. Does not recurse."""
+    number, level = 0, [value]
+    while level:
+        inner = [item for item in level if isinstance(item, dict | list)]
+        number += sum(map(len, inner))
+        if number > most:
+            return True
+        level = [child for item in inner for child in (item.values() if isinstance(item, dict) else item)]
+    return False
+
+
+def _named(value: dict[str, Any] | list[Any]) -> list[tuple[str, Any]]:
+    """The values in it, each with its part of a path."""
+    if isinstance(value, dict):
+        return [(f".{key[:LONGEST_KEY]}", item) for key, item in value.items()]
+    return [(f"[{index}]", item) for index, item in enumerate(value)]
 
 
 _STATUS = {

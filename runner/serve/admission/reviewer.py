@@ -13,26 +13,28 @@ import structlog
 
 from runner.config.admission import FailurePolicy
 from runner.config.watches import Watch
-from runner.errors import KubeError, NotFoundError, RunError
+from runner.errors import BusyError, ExceededError, KubeError, NotFoundError, RunError
 from runner.execute.specs import Specs, told
 from runner.execute.variables import spec_vars
 from runner.objects import Body, GroupVersionKind, ObjectKey
 from runner.serve.admission.defaults import patch_for
-from runner.serve.admission.review import Review, Verdict
-from runner.serve.admission.tasks import BusyError, Performed
+from runner.serve.admission.review import MOST_VALUES, Review, Verdict, overfull
+from runner.serve.admission.tasks import Performed
 
 log = structlog.get_logger(__name__)
 
 TIME = 9.0
 """Seconds that a review may take, less than the API server waits: its turn, the tasks, and their end."""
-SHOWN = 20
-"""Mistakes in one answer."""
 Decide = Callable[[Watch, Review], Awaitable[Verdict]]
 Perform = Callable[[Watch, str, Review], Awaitable[Performed]]
 Read = Callable[[ObjectKey], Awaitable[Body]]
 SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
 REPLICAS = ".spec.replicas"
 """What is scaled, where the watch does not say."""
+TOO_MANY = (
+    f"has more than {MOST_VALUES} values (each field and item is one), the most that can be reviewed in a spec:"
+    " make it smaller, or keep the values elsewhere and name the place"
+)
 TOO_DEEP = "is nested too deeply: Ansible could not read it; make it flatter"
 
 
@@ -60,13 +62,14 @@ class Reviewer:
         try:
             async with asyncio.timeout(TIME):
                 whole = await self._whole(watch, review) if review.scales else review
-                return await decide(watch, whole)
+                return _beyond_bounds(whole) or await decide(watch, whole)
         except NotFoundError:
             return Verdict()  # what is to be scaled: the API server says so
         except TimeoutError:
             return _undecided(watch, review, f"there was no verdict within {TIME:g} s")
-        except BusyError as error:
-            return Verdict("busy", str(error))
+        except (BusyError, ExceededError) as error:
+            busy = isinstance(error, BusyError)
+            return Verdict("busy", str(error)) if busy else Verdict("denied", f"spec: {error}")
         except (RunError, KubeError) as error:
             return _undecided(watch, review, str(error))
 
@@ -89,7 +92,7 @@ class Reviewer:
             mistakes = await self._specs.mistakes(admission.specs, values, templated=not watch.mark_unsafe)
             if mistakes:
                 spec = review.body.get("spec")
-                lines = [told(mistake, spec, snake_case=watch.snake_case) for mistake in mistakes[:SHOWN]]
+                lines = [told(mistake, spec, snake_case=watch.snake_case) for mistake in mistakes]
                 return Verdict("denied", "; ".join(lines))
         if not admission.tasks:
             return Verdict()
@@ -116,7 +119,15 @@ def _at_once(watch: Watch, review: Review) -> Verdict | None:
         return Verdict()  # a finalizer can be removed whatever else is wrong with the object
     if review.gvk != (SCALE if review.scales else watch.gvk):
         return Verdict("denied", f"{review.gvk} is not reviewed here, but {watch.gvk}")
-    return Verdict("denied", f"the object {TOO_DEEP}") if review.too_deep else None
+    return None
+
+
+def _beyond_bounds(review: Review) -> Verdict | None:
+    """A denial of an object that is too deep or too large for anybody to review."""
+    if review.too_deep:
+        return Verdict("denied", f"the object {TOO_DEEP}")
+    field = overfull(review.body.get("spec"))
+    return Verdict("denied", f"{field}: {TOO_MANY}") if field else None
 
 
 def _undecided(watch: Watch, review: Review, why: str) -> Verdict:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from runner.config.watches import Watch
-from runner.errors import RunError
+from runner.errors import BusyError, RunError
 from runner.execute.executor import Executor
 from runner.execute.failure import Failure, failed
 from runner.execute.outcome import Ending, Outcome
@@ -30,10 +30,6 @@ WAITING = 32
 REST = 3.0
 """So many times what the tasks took, the turn stays nobody's: while reconciles want the processors, too."""
 BUSY = "as many reviews are under way as may be: try again"
-
-
-class BusyError(RunError):
-    """As many tasks are under way as may be, and there was no time to wait."""
 
 
 @dataclass(frozen=True, slots=True)

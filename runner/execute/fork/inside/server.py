@@ -150,9 +150,10 @@ def _plays() -> Program:
 
 
 def _specs(connection: socket.socket) -> None:
-    from .specs import serve
+    from .specs import Answers
+    from .workers import serve
 
-    serve(connection)
+    serve(connection, Answers().answer)
 
 
 def _modules() -> Program:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import difflib
 import json
 import os
-import socket
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import yaml
@@ -39,27 +39,29 @@ _WORDS = {
     "str": "a string",
 }
 _NUMBERS = ("bool", "float", "int")
+MOST = 20
+"""Mistakes in one answer."""
 _LONGEST = 80
 """Characters of a value that are shown."""
 
 
-def serve(connection: socket.socket) -> None:
-    """Answer until the connection is closed."""
-    files: dict[str, tuple[tuple[int, int], Options]] = {}
-    wire.send(connection, {})
-    while request := wire.receive(connection):
-        message, descriptors = request
-        wire.close(descriptors)
+class Answers:
+    """Answers questions, by argument specs that are read again when their file has changed."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, tuple[tuple[int, int], Options]] = {}
+
+    def answer(self, message: wire.Message) -> wire.Message:
+        """The mistakes, the values with numbers, or why the argument specs are of no use. Raises MemoryError."""
         try:
-            options = _options(files, message["file"])
-            answer: wire.Message = (
-                {"values": numbered(options, message["values"])}
-                if message.get("numbered")
-                else {"mistakes": mistakes(options, message["values"], templated=message["templated"])}
-            )
+            options = _options(self._files, message["file"])
+            if message.get("numbered"):
+                return {"values": numbered(options, message["values"])}
+            return {"mistakes": mistakes(options, message["values"], templated=message["templated"])}
+        except MemoryError:
+            raise
         except Exception as error:  # a file that is no argument specs, or a spec that the validator cannot work by
-            answer = {"broken": f"{message['file']}: {type(error).__name__}: {error}"}
-        wire.send(connection, answer)
+            return {"broken": f"{message['file']}: {type(error).__name__}: {error}"}
 
 
 def _options(files: dict[str, tuple[tuple[int, int], Options]], file: str) -> Options:
@@ -96,7 +98,7 @@ def _set_by_role(role: str) -> set[str]:
 
 
 def mistakes(options: Options, values: Mapping[str, Any], *, templated: bool) -> list[Mistake]:
-    """What is wrong with the values of these options; none where Ansible's validator accepts them.
+    """What is wrong with the values of these options, up to MOST; none where Ansible's validator accepts them.
 
     `templated`: what a template will yield is not known, and so not looked at.
     """
@@ -109,14 +111,14 @@ def mistakes(options: Options, values: Mapping[str, Any], *, templated: bool) ->
     try:
         result = ArgumentSpecValidator(options).validate(given)
     except Exception:  # the validator trips over a value where an option wants a map
-        if found := list(_locate(options, given, (), {})):
+        if found := list(islice(_locate(options, given, (), {}), MOST)):
             return found
         raise
     if not result.error_messages:
         return []
-    found = list(_locate(options, given, (), {}))
+    found = list(islice(_locate(options, given, (), {}), MOST))
     hidden = remove_values(result.error_messages, result._no_log_values)
-    return found or [{"path": [], "text": text, "names": sorted(options)} for text in hidden]
+    return found or [{"path": [], "text": text, "names": sorted(options)} for text in hidden[:MOST]]
 
 
 def numbered(options: Options, values: Mapping[str, Any]) -> dict[str, Any]:

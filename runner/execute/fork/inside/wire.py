@@ -54,7 +54,11 @@ OTHERS = frozenset(
 
 def send(connection: socket.socket, message: Message, descriptors: Sequence[int] = ()) -> None:
     """Send one message. The descriptors stay open here. Raises OSError."""
-    data = json.dumps(message).encode()
+    send_encoded(connection, json.dumps(message).encode(), descriptors)
+
+
+def send_encoded(connection: socket.socket, data: bytes, descriptors: Sequence[int] = ()) -> None:
+    """Send one message that is JSON already. Raises OSError."""
     if len(data) <= _SHORT:
         socket.send_fds(connection, [data], list(descriptors))
         return

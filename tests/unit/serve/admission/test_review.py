@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from runner.errors import ReviewError
 from runner.objects import PRUNE_PLACES
-from runner.serve.admission.review import Verdict, answer, parse
+from runner.serve.admission.review import Verdict, answer, overfull, parse
 
 OBJECT = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "a"}, "spec": {"size": 1}}
 REQUEST = {
@@ -98,6 +98,22 @@ def test_objects_as_deep_as_can_be_decoded_are_compared() -> None:
         deep = {"a": [deep]}
     assert not changed({"spec": deep}, {"spec": deep})
     assert changed({"spec": deep}, {"spec": {"a": [deep]}})
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        (None, ""),
+        ({"a": [1] * 8, "b": 2}, ""),
+        ({"a": [1] * 9, "b": 2}, "spec"),
+        ({"a": [1] * 11, "b": 2}, "spec.a"),
+        ([{}, {"a": {"b": [[]] * 11}}], "spec[1].a.b"),
+        ({"a": [[1, 2, 3], [4, 5, 6], [7, 8, 9]]}, "spec.a"),
+        ({"x" * 200: list(range(11))}, f"spec.{'x' * 80}"),
+    ],
+)
+def test_the_innermost_field_of_too_many_values_is_named(spec: Any, field: str) -> None:
+    assert overfull(spec, 10) == field
 
 
 @pytest.mark.parametrize(
