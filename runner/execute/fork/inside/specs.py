@@ -53,6 +53,7 @@ class Answers:
 
     def answer(self, message: wire.Message) -> wire.Message:
         """The mistakes, the values with numbers, or why the argument specs are of no use. Raises MemoryError."""
+        options: Options = {}
         try:
             options = _options(self._files, message["file"])
             if message.get("numbered"):
@@ -61,7 +62,8 @@ class Answers:
         except MemoryError:
             raise
         except Exception as error:  # a file that is no argument specs, or a spec that the validator cannot work by
-            return {"broken": f"{message['file']}: {type(error).__name__}: {error}"}
+            shown = type(error).__name__ if _has_secrets(options) else f"{type(error).__name__}: {error}"
+            return {"broken": f"{message['file']}: {shown}"}
 
 
 def _options(files: dict[str, tuple[tuple[int, int], Options]], file: str) -> Options:
@@ -127,6 +129,14 @@ def numbered(options: Options, values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _numbered(options.get(known.get(name, "")) or {}, value) for name, value in values.items()}
 
 
+def _has_secrets(options: object) -> bool:
+    """Whether an option at any level has no_log; nothing is taken for granted of the role's file."""
+    if not isinstance(options, dict):
+        return False
+    inner = [option for option in options.values() if isinstance(option, dict)]
+    return any(option.get("no_log") or _has_secrets(option.get("options")) for option in inner)
+
+
 def _numbered(option: Mapping[str, Any], value: Any) -> Any:
     inner = option.get("options") or {}
     if isinstance(value, dict):
@@ -153,34 +163,40 @@ def _is_template(value: object) -> bool:
     return isinstance(value, list) and any(map(_is_template, value))
 
 
-def _locate(options: Options, values: Any, path: Path, rules: Mapping[str, Any]) -> Iterator[Mistake]:
-    """What is wrong at this level and below it."""
+def _locate(
+    options: Options, values: Any, path: Path, rules: Mapping[str, Any], *, secret: bool = False
+) -> Iterator[Mistake]:
+    """Find mistakes at this level and below it. `secret`: an outer option has no_log, so no value is shown."""
     if not isinstance(values, dict):
-        yield _mistake(path, f"must be a map, is {_shown(values)}")
+        yield _mistake(path, f"must be a map{_is(values, secret=secret)}")
         return
     known = _known(options)
-    for key in values:
-        if key not in known:
-            yield _mistake((*path, key), f"is unknown; {_hint(key, list(known))}")
+    unknown = [key for key in values if key not in known]
+    if secret and unknown:  # a misplaced secret may be a key
+        yield _mistake(path, f"has an unknown field; known are {', '.join(sorted(known))}")
+    for key in () if secret else unknown:
+        yield _mistake((*path, key), f"is unknown; {_hint(key, list(known))}")
     given = {known[key]: key for key in values if key in known}
     for name, option in options.items():
         if name in given:
-            yield from _of_option(option, values[given[name]], (*path, given[name]))
+            yield from _of_option(option, values[given[name]], (*path, given[name]), secret=secret)
         elif option.get("required"):
             yield _mistake((*path, name), f"is required{_description(option)}")
-    yield from _of_rules(options, {name: values[key] for name, key in given.items()}, path, rules)
+    asked = {name: values[key] for name, key in given.items()}
+    yield from _of_rules(options, asked, path, rules, secret=secret)
 
 
-def _of_option(option: Mapping[str, Any], value: Any, path: Path) -> Iterator[Mistake]:
+def _of_option(option: Mapping[str, Any], value: Any, path: Path, *, secret: bool) -> Iterator[Mistake]:
+    secret = secret or bool(option.get("no_log"))
     alone = {name: item for name, item in option.items() if name not in _APART}
     errors = ArgumentSpecValidator({"value": alone}).validate({"value": value}).errors.errors
     if errors:
-        yield from _words(option, value, path, errors)
+        yield from _words(option, value, path, errors, secret=secret)
         return
     inner = option.get("options")
     if not inner or value is None:
         return
-    locate = partial(_locate, inner, rules=option)
+    locate = partial(_locate, inner, rules=option, secret=secret)
     if option.get("type") == "list" and isinstance(value, list):
         for index, item in enumerate(value):
             yield from locate(item, (*path, index))
@@ -188,29 +204,36 @@ def _of_option(option: Mapping[str, Any], value: Any, path: Path) -> Iterator[Mi
         yield from locate(value, path)
 
 
-def _words(option: Mapping[str, Any], value: Any, path: Path, errors: Iterable[Exception]) -> Iterator[Mistake]:
+def _words(
+    option: Mapping[str, Any], value: Any, path: Path, errors: Iterable[Exception], *, secret: bool
+) -> Iterator[Mistake]:
     told = _description(option)
     kinds = {type(error) for error in errors}
     if ElementError in kinds and isinstance(value, list):
         element = {"type": option.get("elements", "str")}
         for index, item in enumerate(value):
             if ArgumentSpecValidator({"value": element}).validate({"value": item}).error_messages:
-                yield _mistake((*path, index), f"must be {_wanted(element)}{_is(option, item)}{told}")
+                yield _mistake((*path, index), f"must be {_wanted(element)}{_is(item, secret=secret)}{told}")
     elif option.get("choices") is not None and not (isinstance(value, list) and ArgumentTypeError in kinds):
         some = "of" if isinstance(value, list) else "one of"
         choices = ", ".join(_shown(choice) for choice in option["choices"])
-        yield _mistake(path, f"must be {some} {choices}{_is(option, value)}{told}")
+        yield _mistake(path, f"must be {some} {choices}{_is(value, secret=secret)}{told}")
     else:
-        yield _mistake(path, f"must be {_wanted(option)}{_is(option, value)}{told}")
+        yield _mistake(path, f"must be {_wanted(option)}{_is(value, secret=secret)}{told}")
 
 
-def _of_rules(options: Options, values: dict[str, Any], path: Path, rules: Mapping[str, Any]) -> Iterator[Mistake]:
+def _of_rules(
+    options: Options, values: dict[str, Any], path: Path, rules: Mapping[str, Any], *, secret: bool
+) -> Iterator[Mistake]:
     """Which options go together; without those that are null, as where Ansible counts."""
     asked = {name: rules.get(name) for name in _RULES if rules.get(name)}
     if asked:
-        free = {name: {"type": "raw"} for name in options}
+        free = {
+            name: {"type": "raw", "no_log": secret or bool(option.get("no_log"))}
+            for name, option in options.items()
+        }
         result = ArgumentSpecValidator(free, **asked).validate(values)
-        for text in result.error_messages:
+        for text in remove_values(result.error_messages, result._no_log_values):  # required_if quotes a value
             yield {"path": list(path), "text": text, "names": sorted(options)}
 
 
@@ -226,8 +249,8 @@ def _wanted(option: Mapping[str, Any]) -> str:
     return words
 
 
-def _is(option: Mapping[str, Any], value: object) -> str:
-    return "" if option.get("no_log") else f", is {_shown(value)}"
+def _is(value: object, *, secret: bool) -> str:
+    return "" if secret else f", is {_shown(value)}"
 
 
 def _shown(value: object) -> str:

@@ -10,7 +10,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.execute.fork.inside.specs import _read, mistakes, numbered
+from runner.execute.fork.inside.specs import Answers, _read, mistakes, numbered
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "image": {"type": "str", "required": True, "description": "The image to run"},
@@ -98,6 +98,113 @@ def test_every_mistake_is_told_at_once() -> None:
 def test_a_secret_is_not_shown() -> None:
     ((_, text),) = said(secret="hunter2")
     assert text == "must be a whole number"
+
+
+PASSWORD = "hunter2-secret"
+LOGIN: dict[str, Any] = {
+    "password": {"choices": ["a", "b"]},
+    "mode": {"type": "str"},
+    "port": {"type": "int"},
+    "token": {"type": "dict", "options": {"bits": {"type": "int"}}},
+    "old": {"type": "list", "elements": "int"},
+    "more": {"type": "list", "elements": "dict", "options": {"pin": {"type": "int", "required": True}}},
+}
+RULES: dict[str, Any] = {
+    "mutually_exclusive": [["mode", "port"]],
+    "required_if": [["mode", PASSWORD, ["port"]]],
+}
+SECRET: dict[str, dict[str, Any]] = {
+    "login": {"type": "dict", "no_log": True, "options": LOGIN, **RULES},
+    "logins": {"type": "list", "elements": "dict", "no_log": True, "options": LOGIN, **RULES},
+    "open": {"type": "dict", "options": {"inner": {"type": "dict", "no_log": True, "options": LOGIN}}},
+    "rules": {"type": "dict", "options": {"mode": {"no_log": True}, "port": {}}, **RULES},
+    "any": {"type": "dict", "options": {"values": {"no_log": True, "type": "list", "elements": "int"}}},
+}
+WRONG: list[dict[str, Any]] = [
+    {"password": PASSWORD},
+    {"port": PASSWORD},
+    {"token": PASSWORD},
+    {"token": {"bits": PASSWORD}},
+    {"token": {PASSWORD: 1}},
+    {"old": [1, PASSWORD]},
+    {"old": {PASSWORD: 1}},
+    {"more": [{"pin": 1}, PASSWORD]},
+    {"more": [{"pin": 1}, {"pin": PASSWORD}]},
+    {"more": [{PASSWORD: 1}]},
+    {PASSWORD: 1},
+    {"mode": PASSWORD},
+    {"mode": PASSWORD, "port": 1},
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=str)
+@pytest.mark.parametrize("option", ["login", "logins", "open"])
+def test_nothing_below_an_option_with_no_log_is_shown(option: str, wrong: dict[str, Any]) -> None:
+    values = {"login": wrong, "logins": [{}, wrong], "open": {"inner": wrong}}[option]
+    found = mistakes(SECRET, {option: values}, templated=False)
+    assert found or option == "open"  # whose inner option has no rules
+    assert PASSWORD not in str(found)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"login": PASSWORD},
+        {"logins": PASSWORD},
+        {"logins": [PASSWORD]},
+        {"open": {"inner": PASSWORD}},
+        {"rules": {"mode": PASSWORD}},
+        {"any": {"values": [1, PASSWORD]}},
+        {"any": {"values": {PASSWORD: 1}}},
+    ],
+    ids=str,
+)
+def test_a_value_with_no_log_is_not_shown_whatever_its_type(values: dict[str, Any]) -> None:
+    found = mistakes(SECRET, values, templated=False)
+    assert found
+    assert PASSWORD not in str(found)
+
+
+def test_a_mistake_below_no_log_has_its_path_and_what_is_allowed() -> None:
+    found = mistakes(SECRET, {"logins": [{}, {"password": "x", "old": [1, "x"], "z": 1}]}, templated=False)
+    assert [(mistake["path"], mistake["text"]) for mistake in found] == [
+        (["logins", 1], "has an unknown field; known are mode, more, old, password, port, token"),
+        (["logins", 1, "password"], 'must be one of "a", "b"'),
+        (["logins", 1, "old", 1], "must be a whole number"),
+    ]
+
+
+VALUES_OF_LOGIN = st.dictionaries(
+    st.sampled_from([*LOGIN, PASSWORD, "pin", "bits"]),
+    st.recursive(
+        st.just(PASSWORD) | st.just(1),
+        lambda inner: (
+            st.lists(inner, max_size=2)
+            | st.dictionaries(st.sampled_from(["pin", "bits", PASSWORD]), inner, max_size=2)
+        ),
+        max_leaves=4,
+    ),
+    max_size=3,
+)
+
+
+@given(VALUES_OF_LOGIN)
+def test_whatever_is_below_no_log_it_is_not_shown(values: dict[str, Any]) -> None:
+    given_ = {"login": values, "logins": [values], "open": {"inner": values}}
+    assert PASSWORD not in str(mistakes(SECRET, given_, templated=False))
+
+
+@pytest.mark.parametrize(("option", "quoted"), [("{}", True), ("{no_log: true}", False)])
+def test_an_error_of_the_validator_is_quoted_only_where_no_option_has_no_log(
+    tmp_path: Path, option: str, *, quoted: bool
+) -> None:
+    """Such an error may quote a value."""
+    options = f"{{a: {{type: dict, options: {{b: {option}}}}}, c: {{type: dict, options: 7}}}}"
+    file = role(tmp_path, f"argument_specs: {{main: {{options: {options}}}}}")
+    answer = Answers().answer({"file": str(file), "values": {"c": {"d": "x"}}, "templated": False})
+    kind, _, text = answer["broken"].removeprefix(f"{file}: ").partition(": ")
+    assert kind.endswith("Error")
+    assert bool(text) is quoted
 
 
 def test_what_a_template_will_yield_is_not_looked_at() -> None:
