@@ -58,7 +58,8 @@ class Executor:
     """Runs Ansible as `ansible-runner run` would, with its files, but events that come as they happen.
 
     `environment` is added to that of the process for every run; `console` is shown each. Runs are forked where
-    that can be, else started cold; those of one with a `sibling` from the same, and stand back behind its runs.
+    that can be, else started cold. With a `sibling` it shares fork servers and the memory guard, which ends one
+    run of both when memory is short; its runs then have a lower priority.
 
     Cancelling a run ends its every process before the cancellation goes on. Of an object's runs, one waits for the
     processes of the one before to be gone, also those that a killed operator left.
@@ -82,7 +83,7 @@ class Executor:
         self._nice = _BESIDE if sibling else 0
         self._children: WeakSet[Child] = WeakSet()
         self._until = math.inf
-        self._memory = MemoryGuard()
+        self.memory: MemoryGuard = sibling.memory if sibling else MemoryGuard()
 
     @classmethod
     def of(cls, settings: Settings, kinds: Iterable[GroupVersionKind]) -> Self:
@@ -171,7 +172,7 @@ class Executor:
         about: artifacts.About = {}
         started = time.monotonic()
         try:
-            with closing(self._stream(run, sink, prepared)) as stream, closing(self._memory.place()) as place:
+            with closing(self._stream(run, sink, prepared)) as stream, closing(self.memory.place()) as place:
                 if not stop.is_set():
                     begun = await _begin(self._start(run, prepared, lock, place), stop, run.deadline)
                     if isinstance(begun, Ending):
@@ -183,7 +184,7 @@ class Executor:
                         about = artifacts.started(prepared.artifacts, run, begun.engine, begun.why_cold)
                         left = run.deadline and max(0.0, run.deadline - (time.monotonic() - started))
                         ending, code = await _follow(begun.child, stream, stop, place.ended, left)
-            memory = place.ended.result() if ending is Ending.MEMORY else self._memory.killed()
+            memory = place.ended.result() if ending is Ending.MEMORY else self.memory.killed()
             result = await _concluded(run, stream.state, ending, code, memory)
             about = artifacts.over(about, result, datetime.now(UTC), run.calls) if about else about
         finally:
@@ -199,7 +200,7 @@ class Executor:
 
     async def _start(self, run: Run, prepared: Prepared, lock: int, place: Place) -> Started:
         """Fork it or spawn it, as is asked for and can be, when there is memory for it."""
-        await self._memory.take(place)
+        await self.memory.take(place)
         prepared.runner.status_callback("running")
         if run.engine is Engine.COLD:
             return await self._spawn(prepared, lock)

@@ -113,12 +113,19 @@ async def serve(tmp_path: Path) -> AsyncIterator[Serve]:
     file.write_text(SPECS)
     specs, stack = Specs(tmp_path / "place", {}), []
 
+    definitions: list[Body] = []
+
     async def live(key: ObjectKey) -> Body:
+        if key.gvk.kind == "CustomResourceDefinition" and key.name == "things.example.com" and definitions:
+            return definitions[0]
         if key.name != OBJECT["metadata"]["name"]:
             raise NotFoundError(404, "NotFound", "there is none")
         return OBJECT
 
-    async def start(**fields: Any) -> Asking:
+    async def start(definition: str = "", **fields: Any) -> Asking:
+        """`definition`: the specReplicasPath of the CRD, which cannot be read without."""
+        scalable = {"name": "v1", "subresources": {"scale": {"specReplicasPath": definition}}}
+        definitions.extend([{"spec": {"versions": [{"name": "v0"}, scalable]}}] if definition else [])
         admission = Admission(**({"specs": file} | fields))
         content, other = Content(tmp_path / "role", is_role=True), {"v2": Conversion({"n": "spec.size"})}
         watch = Watch(GVK, content, admission=admission, mark_unsafe=True, conversions=other)
@@ -200,7 +207,13 @@ async def test_a_spec_that_is_changed_during_the_deletion_is_reviewed(serve: Ser
         assert (await asking.review(body, operation="UPDATE", oldObject=DELETED))["allowed"] is allowed
 
 
-SCALE = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}, "spec": {"replicas": 0}}
+def scale(replicas: int | None) -> dict[str, Any]:
+    """A Scale; Go leaves out a zero."""
+    spec = {} if replicas is None else {"replicas": replicas}
+    return {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}, "spec": spec}
+
+
+SCALED: dict[str, Any] = {"subResource": "scale", "operation": "UPDATE", "resource": {"resource": "things"}}
 
 
 @pytest.mark.parametrize(("name", "reviewed"), [("a", True), ("gone", False)])
@@ -209,11 +222,38 @@ async def test_who_scales_is_reviewed_as_if_the_object_was_changed(
 ) -> None:
     asking = await serve(tasks="admit.yml")
     asking.tasks.comes = Performed(("too few",))
-    found = await asking.review(SCALE, operation="UPDATE", subResource="scale", name=name)
+    found = await asking.review(scale(3), name=name, oldObject=scale(None), **SCALED)
     assert found["allowed"] is not reviewed
     if reviewed:
         assert asking.tasks.asked is not None
-        assert (asking.tasks.asked.body["spec"], asking.tasks.asked.old) == ({"size": 1, "replicas": 0}, OBJECT)
+        assert (asking.tasks.asked.body["spec"], asking.tasks.asked.old) == ({"size": 1, "replicas": 3}, OBJECT)
+
+
+@pytest.mark.parametrize(("replicas", "shown"), [(3, 3), (None, 0)])
+async def test_the_field_that_is_scaled_is_that_of_the_definition(
+    serve: Serve, replicas: int | None, shown: int
+) -> None:
+    asking = await serve(tasks="admit.yml", definition=".spec.size")
+    assert (await asking.review(scale(replicas), name="a", oldObject=scale(1), **SCALED))["allowed"]
+    assert asking.tasks.asked is not None
+    assert asking.tasks.asked.body["spec"] == {"size": shown}
+
+
+async def test_a_scaled_object_is_validated_by_its_argument_specs(serve: Serve) -> None:
+    asking = await serve(definition=".spec.size.inner")
+    found = await asking.review(scale(2), name="a", oldObject=scale(1), **SCALED)
+    assert not found["allowed"]
+    assert "spec.size.inner, which is scaled, is not below a map" in found["status"]["message"]
+
+
+@pytest.mark.parametrize("policy", FailurePolicy)
+async def test_a_scale_of_a_field_that_nobody_knows_is_left_to_the_failure_policy(
+    serve: Serve, policy: FailurePolicy
+) -> None:
+    asking = await serve(tasks="admit.yml", failure_policy=policy)
+    found = await asking.review(scale(3), name="a", oldObject=scale(2), **SCALED)
+    assert found["allowed"] is (policy is FailurePolicy.IGNORE)
+    assert "get the CustomResourceDefinition things.example.com" in json.dumps(found)
 
 
 async def test_an_object_of_another_kind_or_version_is_refused(serve: Serve) -> None:

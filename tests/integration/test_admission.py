@@ -320,6 +320,44 @@ def test_the_match_condition_stays_within_the_cost_limit_for_the_largest_objects
         things.patch(name, {"metadata": {"finalizers": None}})
 
 
+@pytest.fixture
+def sized(control_plane: ControlPlane) -> Iterator[None]:
+    """A kind that is scaled by `spec.size`."""
+    admin = Observer(control_plane.kubeconfig)
+    body = definition("Sized")
+    paths = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
+    body["spec"]["versions"][0]["subresources"]["scale"] = paths
+    admin.apply(body)
+    wait_for("it to be served", partial(admin.serves, GROUP, "Sized"), seconds=30)
+    yield
+    admin.delete("apiextensions.k8s.io/v1", "CustomResourceDefinition", "sizeds.test.example.com")
+    admin.close()
+
+
+@pytest.mark.usefixtures("sized")
+def test_a_scale_is_reviewed_at_the_path_of_a_handwritten_definition_also_during_the_deletion(
+    project: Project, serve: Callable[..., OperatorProcess], things: Things, observer: Observer
+) -> None:
+    written(
+        project,
+        "sized",
+        meta__argument_specs=SPECS.replace(
+            "type: int, description: How", "type: int, choices: [1, 2], description: How"
+        ),
+    )
+    project.watch("sized", "Sized", markUnsafe=True, admission={"validate": True})
+    serve()
+    assert refusal(things, "b", {"size": 3}, "Sized")
+    things.create("a", {"size": 1}, "Sized", finalizers=["test.example.com/kept"])
+    observer.scale(GROUP, "Sized", "a", 2)
+    for deleted in (False, True):
+        if deleted:
+            things.delete("a", "Sized")
+        with pytest.raises(ApiException, match=r"spec\.size: must be one of 1, 2, is 3"):
+            observer.scale(GROUP, "Sized", "a", 3)
+    things.patch("a", {"metadata": {"finalizers": None}}, "Sized")
+
+
 OLD, NEW = "test.example.com/v1alpha1", GROUP
 
 

@@ -31,7 +31,8 @@ _OLD_FORMAT = 2
 class Review:
     """One request to create or change `body`; `user` and `old` as the API server has them.
 
-    `scales`: it is made through the scale subresource, and `body` is a Scale of the object called `name`.
+    `scales`: it is made through the scale subresource, and `body` is a Scale of the object called `name`. `plural`
+    is the name of the kind's resource.
     """
 
     uid: str
@@ -44,6 +45,7 @@ class Review:
     dry_run: bool
     name: str = ""
     scales: bool = False
+    plural: str = ""
 
     @property
     def being_deleted(self) -> bool:
@@ -156,6 +158,7 @@ def parse(raw: bytes) -> Review:
         dry_run=request.get("dryRun") is True,
         name=_text(request.get("name")),
         scales=request.get("subResource") == "scale",
+        plural=_text(_mapping(request.get("resource")).get("resource")),
     )
 
 

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import copy
-import functools
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
-from typing import Any
 
 import structlog
 
@@ -16,9 +12,10 @@ from runner.config.watches import Watch
 from runner.errors import BusyError, ExceededError, KubeError, NotFoundError, RunError
 from runner.execute.specs import Specs, told
 from runner.execute.variables import spec_vars
-from runner.objects import Body, GroupVersionKind, ObjectKey
+from runner.objects import ObjectKey
 from runner.serve.admission.defaults import patch_for
 from runner.serve.admission.review import MOST_VALUES, Review, Verdict, overfull
+from runner.serve.admission.scale import SCALE, Read, Scaling
 from runner.serve.admission.tasks import Performed
 
 log = structlog.get_logger(__name__)
@@ -27,10 +24,6 @@ TIME = 9.0
 """Seconds that a review may take, less than the API server waits: its turn, the tasks, and their end."""
 Decide = Callable[[Watch, Review], Awaitable[Verdict]]
 Perform = Callable[[Watch, str, Review], Awaitable[Performed]]
-Read = Callable[[ObjectKey], Awaitable[Body]]
-SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
-REPLICAS = ".spec.replicas"
-"""What is scaled, where the watch does not say."""
 TOO_MANY = (
     f"has more than {MOST_VALUES} values (each field and item is one), the most that can be reviewed in a spec:"
     " make it smaller, or keep the values elsewhere and name the place"
@@ -45,7 +38,7 @@ class Reviewer:
         """`perform` is that of `Tasks`; `read` gives an object live."""
         self._specs = specs
         self._perform = perform
-        self._read = read
+        self._scaling = Scaling(read)
 
     async def validate(self, watch: Watch, review: Review) -> Verdict:
         """Whether the custom resource may be stored as it is."""
@@ -61,7 +54,7 @@ class Reviewer:
             return verdict
         try:
             async with asyncio.timeout(TIME):
-                whole = await self._whole(watch, review) if review.scales else review
+                whole = await self._scaling.applied(watch, review) if review.scales else review
                 return _beyond_bounds(whole) or await decide(watch, whole)
         except NotFoundError:
             return Verdict()  # what is to be scaled: the API server says so
@@ -72,16 +65,6 @@ class Reviewer:
             return Verdict("busy", str(error)) if busy else Verdict("denied", f"spec: {error}")
         except (RunError, KubeError) as error:
             return _undecided(watch, review, str(error))
-
-    async def _whole(self, watch: Watch, review: Review) -> Review:
-        """The object as it will be once it is scaled."""
-        live = await self._read(ObjectKey(watch.gvk, review.namespace, review.name))
-        path = str(watch.crd.scale.get("specReplicasPath") or REPLICAS)
-        body: Any = copy.deepcopy(live)
-        *inner, last = path.lstrip(".").split(".")
-        place = functools.reduce(lambda found, name: found.setdefault(name, {}), inner, body)
-        place[last] = (review.body.get("spec") or {}).get("replicas", 0)  # Go leaves out a zero
-        return replace(review, gvk=watch.gvk, body=body, old=live, scales=False)
 
     async def _validated(self, watch: Watch, review: Review) -> Verdict:
         admission = watch.admission

@@ -10,10 +10,12 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from runner.cgroup import Memory
+from runner.execute.executor import Executor
 from runner.execute.memory import (
     FASTEST,
     LATE,
@@ -180,6 +182,20 @@ async def test_the_largest_process_of_the_run_that_has_to_end_is_killed_at_once(
 )
 def test_the_less_is_left_the_sooner_it_looks_again(left: int, seconds: float) -> None:
     assert interval(memory(left)) == pytest.approx(seconds)
+
+
+async def test_runs_and_reviews_are_counted_by_one_guard_so_that_one_of_them_is_ended(
+    large: Process, tmp_path: Path
+) -> None:
+    runs = Executor(tmp_path / "runs")
+    left = RESERVE * 4
+    runs.memory = MemoryGuard(lambda: memory(left))
+    reviews = Executor(tmp_path / "reviews", sibling=runs)
+    async with run(runs.memory) as of_run, run(reviews.memory, large.pid) as of_review:
+        left = RESERVE - 1
+        await asyncio.wait({of_run.ended, of_review.ended}, timeout=10, return_when=asyncio.FIRST_COMPLETED)
+        assert of_review.ended.done()
+        assert not of_run.ended.done()
 
 
 async def test_a_second_run_is_not_ended_before_the_first_is_gone() -> None:
