@@ -27,6 +27,10 @@ from runner.execute.variables import LONGEST_SHOWN, to_snake
 LARGE = 16 * 1024
 """Bytes of a question that is large: it waits for other large ones, and its worker has a low priority."""
 _SMALL_AT_ONCE, _LARGE_AT_ONCE = 4, 2
+_SMALL_CPU, _LARGE_CPU = 0.1, 1.0
+"""Seconds of processor time for one question; a tenth of a millisecond is usual. A question that exceeds the first
+counts as large: `1e999999999` for a whole number takes as long as a large spec.
+"""
 _NICE = 10
 PATIENCE = 2.5
 """Seconds that a question may wait for its turn."""
@@ -93,9 +97,13 @@ class Specs:
 
     async def _answer(self, message: dict[str, Any]) -> Mapping[str, Any]:
         question = json.dumps(message).encode()
-        large = len(question) > LARGE
-        async with _turn(self._large if large else self._small):
-            answer = await self._ask(question, large=large)
+        answer: wire.Message = {"exceeded": ""}
+        if len(question) <= LARGE:
+            async with _turn(self._small):
+                answer = await self._ask(question, large=False)
+        if "exceeded" in answer:
+            async with _turn(self._large):
+                answer = await self._ask(question, large=True)
         if "exceeded" in answer:
             raise ExceededError(_too_much(answer["exceeded"]))
         if "broken" in answer:
@@ -106,10 +114,10 @@ class Specs:
         """Again where a worker ended while it had nothing to do; a worker for a large question ends with it."""
         while True:
             fresh = large or not self._idle
-            worker = await self._fork(_NICE if large else 0) if fresh else self._idle.pop()
+            worker = await self._fork(large=large) if fresh else self._idle.pop()
             answer = None
             try:
-                answer = await _answered(worker, question)
+                answer = await _answered(worker, question, large=large)
                 if answer is not None:
                     return answer
                 if fresh:
@@ -120,14 +128,15 @@ class Specs:
                 else:
                     self._idle.append(worker)
 
-    async def _fork(self, nice: int) -> socket.socket:
+    async def _fork(self, *, large: bool) -> socket.socket:
         """The connection with a new worker; a server that has ended is started once more. Raises RunError."""
+        limits = {"nice": _NICE, "cpu": _LARGE_CPU} if large else {"nice": 0, "cpu": _SMALL_CPU}
         for last in (False, True):
             server = await self.start()
             ours, theirs = _connected()
             with theirs:
                 try:
-                    answer = await server.ask({"nice": nice}, [theirs.fileno()], _FORKS_WITHIN)
+                    answer = await server.ask(limits, [theirs.fileno()], _FORKS_WITHIN)
                 except BaseException as error:
                     ours.close()
                     if isinstance(error, OSError):
@@ -185,7 +194,7 @@ def _connected() -> tuple[socket.socket, socket.socket]:
     return ours, theirs
 
 
-async def _answered(worker: socket.socket, question: bytes) -> wire.Message | None:
+async def _answered(worker: socket.socket, question: bytes, *, large: bool) -> wire.Message | None:
     """The worker's answer; None for a worker that has ended. Raises RunError."""
     loop = asyncio.get_running_loop()
     ready = asyncio.Event()
@@ -198,7 +207,7 @@ async def _answered(worker: socket.socket, question: bytes) -> wire.Message | No
     except (BrokenPipeError, ConnectionResetError):
         return None
     except TimeoutError as error:
-        if len(question) > LARGE:
+        if large:
             raise ExceededError(_too_much(f"{_ANSWERS_WITHIN:g} s")) from error
         raise RunError(f"{_WHAT} has not answered for {_ANSWERS_WITHIN:g} seconds") from error
     except OSError as error:

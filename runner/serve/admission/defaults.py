@@ -15,7 +15,9 @@ def patch_for(body: Body, data: Mapping[str, Any], *, snake_case: bool) -> list[
     if not data:
         return []
     spec = body.get("spec")
-    if not isinstance(spec, Mapping):
+    if spec is not None and not isinstance(spec, Mapping):
+        return []  # the API server refuses it
+    if spec is None:
         return [_add("/spec", _fields(data, snake_case=snake_case))]
     return list(_missing(spec, data, "/spec", snake_case=snake_case))
 

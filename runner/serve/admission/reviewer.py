@@ -45,7 +45,9 @@ class Reviewer:
         return await self._decided(watch, review, self._validated)
 
     async def default(self, watch: Watch, review: Review) -> Verdict:
-        """What is added to its spec."""
+        """What is added to its spec; nothing to a Scale, which has other fields."""
+        if review.scales:
+            return Verdict()
         return await self._decided(watch, review, self._defaulted)
 
     async def _decided(self, watch: Watch, review: Review, decide: Decide) -> Verdict:

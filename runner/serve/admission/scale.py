@@ -83,4 +83,5 @@ def _unconfirmed(watch: Watch, review: Review, live: Body) -> str:
 
 def _replicas(scale: Body | None) -> Any:  # noqa: ANN401  (as it is in the request)
     """Go leaves out a zero."""
-    return ((scale or {}).get("spec") or {}).get("replicas", 0)
+    spec = (scale or {}).get("spec")
+    return spec.get("replicas", 0) if isinstance(spec, dict) else 0

@@ -146,8 +146,10 @@ def _numbered(option: Mapping[str, Any], value: Any) -> Any:
         return [_numbered(item, each) for each in value]
     if not isinstance(value, str) or option.get("type") not in _NUMBERS:
         return value
-    result = ArgumentSpecValidator({"value": {"type": option["type"]}}).validate({"value": value})
-    return value if result.error_messages else result.validated_parameters["value"]
+    wanted = {"type": option["type"]}
+    if _errors(wanted, value):
+        return value
+    return ArgumentSpecValidator({"value": wanted}).validate({"value": value}).validated_parameters["value"]
 
 
 def _known(options: Options) -> dict[str, str]:
@@ -189,8 +191,7 @@ def _locate(
 def _of_option(option: Mapping[str, Any], value: Any, path: Path, *, secret: bool) -> Iterator[Mistake]:
     secret = secret or bool(option.get("no_log"))
     alone = {name: item for name, item in option.items() if name not in _APART}
-    errors = ArgumentSpecValidator({"value": alone}).validate({"value": value}).errors.errors
-    if errors:
+    if errors := _errors(alone, value):
         yield from _words(option, value, path, errors, secret=secret)
         return
     inner = option.get("options")
@@ -204,6 +205,16 @@ def _of_option(option: Mapping[str, Any], value: Any, path: Path, *, secret: boo
         yield from locate(value, path)
 
 
+def _errors(option: Mapping[str, Any], value: Any) -> list[Exception]:
+    """Errors of Ansible's validator for one value; the exception where one trips it, as "inf" for an int does."""
+    try:
+        return list(ArgumentSpecValidator({"value": option}).validate({"value": value}).errors.errors)
+    except MemoryError:
+        raise
+    except Exception as error:
+        return [error]
+
+
 def _words(
     option: Mapping[str, Any], value: Any, path: Path, errors: Iterable[Exception], *, secret: bool
 ) -> Iterator[Mistake]:
@@ -212,7 +223,7 @@ def _words(
     if ElementError in kinds and isinstance(value, list):
         element = {"type": option.get("elements", "str")}
         for index, item in enumerate(value):
-            if ArgumentSpecValidator({"value": element}).validate({"value": item}).error_messages:
+            if _errors(element, item):
                 yield _mistake((*path, index), f"must be {_wanted(element)}{_is(item, secret=secret)}{told}")
     elif option.get("choices") is not None and not (isinstance(value, list) and ArgumentTypeError in kinds):
         some = "of" if isinstance(value, list) else "one of"

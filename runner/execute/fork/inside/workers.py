@@ -19,8 +19,6 @@ from dataclasses import dataclass
 from . import wire
 from .process import exit_after
 
-CPU = 1.0
-"""Seconds of processor time for one question; a tenth of a millisecond is usual."""
 MEMORY = 128 << 20
 """Bytes of address space that a worker may add to what the server has; a megabyte is usual."""
 _OUT_OF_MEMORY = 3
@@ -33,6 +31,8 @@ Answer = Callable[[wire.Message], wire.Message]
 class _Worker:
     pid: int
     connection: int
+    cpu: float
+    """Seconds of processor time for one question."""
 
 
 def serve(connection: socket.socket, answer: Answer) -> None:
@@ -65,6 +65,7 @@ def _fork(
 ) -> list[int]:
     """The pidfd of a new worker; none where there is none, of which the operator is informed."""
     (theirs,) = descriptors
+    cpu, nice = float(message["cpu"]), int(message["nice"])
     try:
         pid = os.fork()
     except OSError as error:
@@ -75,14 +76,14 @@ def _fork(
         connection.close()
         for pidfd, other in workers.items():  # or the end of another worker would not close its connection
             wire.close((pidfd, other.connection))
-        exit_after(lambda: _work(socket.socket(fileno=theirs), int(message["nice"]), answer))
+        exit_after(lambda: _work(socket.socket(fileno=theirs), cpu, nice, answer))
     pidfd = os.pidfd_open(pid)
-    workers[pidfd] = _Worker(pid, theirs)
+    workers[pidfd] = _Worker(pid, theirs, cpu)
     wire.send(connection, {})
     return [pidfd]
 
 
-def _work(connection: socket.socket, nice: int, answer: Answer) -> int:
+def _work(connection: socket.socket, cpu: float, nice: int, answer: Answer) -> int:
     """In a worker: answer until the operator closes the connection; the exit code."""
     os.nice(nice)
     most = int(_address_space() + MEMORY)
@@ -90,7 +91,7 @@ def _work(connection: socket.socket, nice: int, answer: Answer) -> int:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
         while request := wire.receive(connection):
-            signal.setitimer(signal.ITIMER_PROF, CPU)
+            signal.setitimer(signal.ITIMER_PROF, cpu)
             wire.send(connection, answer(request[0]))
             signal.setitimer(signal.ITIMER_PROF, 0)
     except MemoryError:
@@ -105,7 +106,7 @@ def _reap(pidfd: int, worker: _Worker) -> None:
     _, status = os.waitpid(worker.pid, 0)
     exceeded = ""
     if os.WIFSIGNALED(status) and os.WTERMSIG(status) in _CAUSED_BY_VALUES:
-        exceeded = f"{CPU:g} s of processor time"
+        exceeded = f"{worker.cpu:g} s of processor time"
     elif os.WIFEXITED(status) and os.WEXITSTATUS(status) == _OUT_OF_MEMORY:
         exceeded = f"{MEMORY >> 20} MiB of memory"
     with socket.socket(fileno=worker.connection) as connection, suppress(OSError):

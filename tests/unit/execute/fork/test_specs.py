@@ -61,6 +61,8 @@ def test_what_no_option_knows_is_not_looked_at() -> None:
     [
         ({"size": "many"}, ["size"], 'must be a whole number, is "many" (How many pods to run)'),
         ({"mode": "slow"}, ["mode"], 'must be one of "fast", "safe", is "slow"'),
+        ({"size": "inf"}, ["size"], 'must be a whole number, is "inf" (How many pods to run)'),
+        ({"ports": [1, "inf"]}, ["ports"], 'must be a list of int, is [1, "inf"]'),
         ({"debug": "maybe"}, ["debug"], 'must be true or false, is "maybe"'),
         ({"ports": [1, "x"]}, ["ports", 1], 'must be a whole number, is "x"'),
         ({"ports": {"a": 1}}, ["ports"], 'must be a list of int, is {"a": 1}'),
@@ -222,7 +224,9 @@ def test_numbers_and_truths_that_a_template_left_strings_are_what_options_want()
     }
 
 
-@pytest.mark.parametrize("value", [{"image": "3"}, {"size": "many"}, {"size": None}, {"other": "3"}])
+@pytest.mark.parametrize(
+    "value", [{"image": "3"}, {"size": "many"}, {"size": "inf"}, {"size": None}, {"other": "3"}]
+)
 def test_what_is_or_becomes_no_number_stays(value: dict[str, Any]) -> None:
     assert numbered(OPTIONS, value) == value
 
