@@ -145,7 +145,7 @@ class Proxy:
                 400, "BadRequest", "the request must name a path, percent-encoded and without a fragment"
             )
         target = parse_target(request.raw_path)
-        if refusal := self._refusal(request, target, grant):
+        if refusal := self._refusal(request, target, grant) or self._protects(request, target):
             return forward.status_response(403, "Forbidden", refusal)
         if target is not None:
             grant.called(request.method, target)
@@ -177,10 +177,14 @@ class Proxy:
             return checkmode.REFUSAL
         if grant.reads_only and not checkmode.reads(request.method, target):
             return checkmode.READS_ONLY
-        if target is not None and self.protection.objects:
-            upgrades = is_upgrade(request.headers)
-            return protected.refusal(self.protection.objects, request.method, target, upgrades=upgrades)
         return ""
+
+    def _protects(self, request: web.BaseRequest, target: Target | None) -> str:
+        """Why it may not pass, as it is about an object of the operator's own, or ""."""
+        if target is None or not self.protection.objects:
+            return ""
+        upgrades = is_upgrade(request.headers)
+        return protected.refusal(self.protection.objects, request.method, target, upgrades=upgrades)
 
     async def _forward(self, request: web.BaseRequest, target: Target | None, grant: Grant) -> web.StreamResponse:
         if request.headers.get("Expect", "").lower() == "100-continue":
