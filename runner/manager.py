@@ -34,7 +34,7 @@ from runner.kube.client import Client
 from runner.kube.discovery import Discovery, ObjectsApi
 from runner.kube.leader import Reactions, exit_within, leadership
 from runner.kube.listwatch import Change
-from runner.kube.mark_key import MarkKey
+from runner.kube.mark_key import MarkKey, secret_name
 from runner.kube.recorder import Recorder
 from runner.kube.reflector import Reflector
 from runner.kube.sockets import Fence
@@ -44,6 +44,7 @@ from runner.serve import certificates, metrics, usermetrics
 from runner.serve.admission import part as admission
 from runner.serve.metrics import Reviews
 from runner.serve.ownership import Mechanism
+from runner.serve.protected import ProtectedObject
 from runner.serve.proxy import Proxy
 from runner.stopping import either, ended, stopped_by_signals
 from runner.version import VERSION, commit
@@ -97,6 +98,7 @@ async def operate(
         stack.push_async_callback(parts.leadership.hand_over)  # at once, though what listens may linger
         await either(stopping.wait(), leadership.won())
         if not stopping.is_set():
+            await parts.keep_key()
             parts.work(stack)
             also = [meanwhile(parts.enqueue)] if meanwhile else []
             await either(stopping.wait(), leadership.lost(), parts.serve(), *also)
@@ -131,6 +133,7 @@ class _Parts:
         total = settings.total_workers(watches)
         caps = {gvk: settings.workers(gvk) for gvk in watches}
         self._queue = WorkQueue(asyncio.get_running_loop(), total=total, caps=caps)
+        self._mark_key = MarkKey(client, settings)
         self.proxy = self._proxy(fence)
         self._objects = ObjectsApi(client, self._discovery)
         self._related = RelatedObjects(watches, self._objects, self._queue)
@@ -159,7 +162,7 @@ class _Parts:
             metrics=self._metrics,
             leading=fence.is_open,
             keeps_children=with_children.__contains__,
-            marks=MarkKey(self.client, self._settings).marks,
+            marks=self._mark_key.marks,
         )
 
     def _sources(self) -> Watching:
@@ -217,6 +220,15 @@ class _Parts:
             stack.push_async_callback(part.stop)
             await part.start()
         announce.listening(parts.items())
+
+    async def keep_key(self) -> None:
+        """Have the key of marks, and keep it from runs, before the first one may create a Secret of its name."""
+        if not any(watch.prune for watch in self._watches.values()):
+            return
+        if self._settings.cluster.in_pod and not self._settings.prune_key_file:
+            namespace, name = await self.client.namespace(), secret_name(self._settings)
+            self.proxy.protection.protect("prune", [ProtectedObject("", "secrets", namespace, name)])
+        await self._mark_key.marks()
 
     def work(self, stack: AsyncExitStack) -> None:
         """Begin to watch and to reconcile: for whoever leads."""
