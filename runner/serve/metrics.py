@@ -19,11 +19,14 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
 
 from runner.errors import KubeError, ListenError
+from runner.serve.connections import Connections, Limits
 from runner.serve.listen import everywhere, parse_address
 
 Probe = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Check = Callable[[], str]
 """Says what is not well, or nothing ("")."""
+FEW = Limits(connections=128)
+"""For clients of which there are few: the kubelet, Prometheus."""
 
 
 log = structlog.get_logger(__name__)
@@ -43,7 +46,7 @@ class Listener:
     """An HTTP server on one address. "0" and "" mean: do not listen; `port` is then 0.
 
     `flag` is where a person changes the address; one that is `optional` is done without where it is in use.
-    `grace`: seconds that requests under way have when it stops.
+    `grace`: seconds that requests under way have when it stops. `limits` bound its connections.
     """
 
     def __init__(
@@ -55,14 +58,17 @@ class Listener:
         *,
         optional: bool = False,
         grace: float = 1.0,
+        limits: Limits = FEW,
     ) -> None:
         self.port = 0
+        self.connections = Connections(limits)
         self._draining = False
         self._flag = flag
         self._optional = optional
         self._address = parse_address(address)
         self._tls = tls
         application.on_response_prepare.append(self._close_when_draining)
+        application.middlewares.append(self.connections.note)
         self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=grace)
 
     async def start(self) -> None:
@@ -78,15 +84,17 @@ class Listener:
             raise ListenError(f"{error} with {self._flag}") from error
         self.port = sockets[0].getsockname()[1]
         await self._runner.setup()
-        for listening in sockets:
-            await web.SockSite(self._runner, listening, ssl_context=self._tls).start()
+        if self._runner.server is not None:  # always, after `setup`
+            self.connections.start(sockets, self._runner.server, self._tls)
 
     def drain(self) -> None:
         """Answer on, but let each connection end with its next answer: the next one may then go elsewhere."""
         self._draining = True
 
     async def stop(self) -> None:
+        await self.connections.stop()
         await self._runner.cleanup()
+        await self.connections.close()
 
     async def _close_when_draining(self, _: web.Request, response: web.StreamResponse) -> None:
         if self._draining:
@@ -94,11 +102,16 @@ class Listener:
             response.headers["Connection"] = "close"  # aiohttp has made the headers by now
 
 
-def probes(address: str, *, live: Check = lambda: "", ready: Check = lambda: "") -> Listener:
-    """`/healthz` and `/readyz`, each also with its check's name or `ping` appended. Raises SettingsError."""
+def probes(
+    address: str, *, live: Check = lambda: "", ready: Check = lambda: "", remark: Check = lambda: ""
+) -> Listener:
+    """`/healthz` and `/readyz`, each also with its check's name or `ping` appended. Raises SettingsError.
+
+    `remark` is for people who ask `/readyz`: trouble that does not keep the operator from being ready.
+    """
     application = web.Application()
-    for name, check in (("healthz", live), ("readyz", ready)):
-        application.router.add_get(f"/{name}{{_:/?}}", _whole(name, check))
+    for name, check, also in (("healthz", live, lambda: ""), ("readyz", ready, remark)):
+        application.router.add_get(f"/{name}{{_:/?}}", _whole(name, check, also))
         application.router.add_get(f"/{name}/{name}", _single(check))
         application.router.add_get(f"/{name}/ping", _single(lambda: ""))
     return Listener(address, application, "--health-probe-bind-address")
@@ -129,12 +142,16 @@ def exposed(registry: CollectorRegistry) -> bytes:
     return _UNTYPED.sub(rb"# TYPE \1 counter", generate_latest(registry))
 
 
-def _whole(name: str, check: Check) -> Probe:
+def _whole(name: str, check: Check, remark: Check) -> Probe:
     async def answer(request: web.Request) -> web.Response:
         trouble = check()
         if trouble:
             return web.Response(status=500, text=f"[-]{name} failed: {trouble}\nhealthz check failed\n")
-        return web.Response(text=f"[+]{name} ok\nhealthz check passed\n" if "verbose" in request.query else "ok")
+        also = remark()
+        if "verbose" in request.query:
+            more = f"[!]{also}\n" if also else ""
+            return web.Response(text=f"[+]{name} ok\n{more}healthz check passed\n")
+        return web.Response(text=f"ok, but {also}\n" if also else "ok")
 
     return answer
 
@@ -162,8 +179,8 @@ class Reviews:
 
     def __init__(self, client: Asks, now: Callable[[], float] = time.monotonic) -> None:
         self._client = client
-        self._users: _Memory[User | None] = _Memory(now)
-        self._rights: _Memory[bool] = _Memory(now)
+        self._users: Memory[User | None] = Memory(now)
+        self._rights: Memory[bool] = Memory(now)
 
     async def guard(self, request: web.Request) -> web.Response | None:
         """401 for whoever is not known, 403 for whoever may not, 500 where the API server does not say."""
@@ -212,7 +229,7 @@ class Reviews:
         return (answer or {}).get("status") or {}
 
 
-class _Memory(Generic[Found]):
+class Memory(Generic[Found]):
     """What was found out, each for a time of its own; at most so many, the oldest go first."""
 
     def __init__(self, now: Callable[[], float]) -> None:

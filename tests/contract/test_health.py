@@ -58,6 +58,15 @@ async def test_an_operator_that_is_not_ready_says_why_and_stays_alive() -> None:
         assert await get(url + "/healthz") == (200, "ok")
 
 
+async def test_trouble_that_does_not_keep_the_operator_from_being_ready_is_told() -> None:
+    async with listening(probes("127.0.0.1:0", remark=lambda: "not watching Database")) as url:
+        assert await get(url + "/readyz") == (200, "ok, but not watching Database\n")
+        verbose = "[+]readyz ok\n[!]not watching Database\nhealthz check passed\n"
+        assert await get(url + "/readyz?verbose") == (200, verbose)
+        assert await get(url + "/readyz/readyz") == (200, "ok")
+        assert await get(url + "/healthz") == (200, "ok")
+
+
 @pytest.mark.parametrize("address", ["", "0"])
 async def test_an_empty_address_disables_the_probes(address: str) -> None:
     listener = probes(address)
