@@ -57,15 +57,24 @@ class Reviewing(Protocol):
 def readiness(
     stopping: Callable[[], bool], kinds: Callable[[], Iterable[Waiting]], webhooks: Collection[Reviewing]
 ) -> str:
-    """What `/readyz` says; nothing ("") if all is well.
+    """Why `/readyz` fails; nothing ("") if all is well.
 
-    A kind that is converted here does not count: it may only be listed once the API server can ask us.
+    A kind that is converted here does not count: it may only be listed while the API server can ask us, which only
+    asks pods that are ready. `unready_but_converted` names those kinds.
     """
     if stopping():
         return "stopping"
-    converted = {gvk for part in webhooks for gvk in part.converts}
-    told = unready(one for one in kinds() if one.gvk not in converted)
+    told = unready(one for one in kinds() if one.gvk not in _converted(webhooks))
     return "; ".join(filter(None, (told, *(part.trouble for part in webhooks))))
+
+
+def unready_but_converted(kinds: Callable[[], Iterable[Waiting]], webhooks: Collection[Reviewing]) -> str:
+    """The kinds that are not watched, though they keep `/readyz` from nothing; nothing ("") if there are none."""
+    return unready(one for one in kinds() if one.gvk in _converted(webhooks))
+
+
+def _converted(webhooks: Collection[Reviewing]) -> set[GroupVersionKind]:
+    return {gvk for part in webhooks for gvk in part.converts}
 
 
 def unready(kinds: Iterable[Waiting]) -> str:

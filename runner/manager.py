@@ -204,8 +204,9 @@ class _Parts:
         webhooks = admission.parts(self._settings, watches, *own, self.workers.busy, stopping)
         kinds = self._watching.resource_reflectors
         ready = partial(announce.readiness, stopping.is_set, kinds, webhooks.values())
+        remark = partial(announce.unready_but_converted, kinds, webhooks.values())
         parts: dict[str, metrics.Listener | Proxy | admission.Admission] = {
-            "probes": metrics.probes(self._settings.health_probe_bind_address, ready=ready),
+            "probes": metrics.probes(self._settings.health_probe_bind_address, ready=ready, remark=remark),
             "metrics": metrics.metrics(
                 self._settings.metrics_bind_address,
                 self._metrics.registry,

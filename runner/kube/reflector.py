@@ -28,9 +28,9 @@ from runner.errors import (
     NotFoundError,
     ShortWatchError,
     StreamError,
-    UnauthorizedError,
     UnreachableError,
 )
+from runner.kube.advice import advice
 from runner.kube.client import Client
 from runner.kube.clock import REAL, Backoff, Clock
 from runner.kube.discovery import Discovery, Resource
@@ -41,6 +41,8 @@ LEAST, MOST = 0.1, 30.0
 ABSENT_POLL = 10.0
 FORBIDDEN_POLL, FORBIDDEN_POLL_MOST = 10.0, 60.0
 REFUSALS_BEFORE_LIST = 5
+FAILING_AFTER = 60.0
+"""Seconds of the API server's own errors after which a kind that was listed is not ready any more."""
 USUAL = 3
 """Watches in a row that may end early before that is worth a line: a change of a CRD ends those of its kind."""
 
@@ -105,25 +107,6 @@ class RetryPolicy:
         return not isinstance(error, KubeError) or isinstance(error, StreamError | NotFoundError)
 
 
-def advice(error: Exception, gvk: GroupVersionKind, plural: str, verb: str, namespace: str) -> str:
-    """What a person should do about what only a person may be able to end; empty for what passes."""
-    if isinstance(error, UnauthorizedError):
-        return "the API server does not accept the operator's credentials: log in anew, or give others"
-    if isinstance(error, UnreachableError):
-        return "is the API server running, and is this its address?"
-    if isinstance(error, KindAbsentError):
-        return f"install the CustomResourceDefinition of {gvk}; it is noticed by itself"
-    if not isinstance(error, ForbiddenError):
-        return ""
-    where = f"a Role in namespace {namespace}" if namespace else "a ClusterRole"
-    if not plural:
-        return "let the operator's service account read API discovery (ClusterRole system:discovery)"
-    return (
-        f'the operator\'s service account may not {verb} {plural} in API group "{gvk.group}": add to {where} '
-        f'the rule {{apiGroups: ["{gvk.group}"], resources: ["{plural}"], verbs: [get, list, watch]}} and bind it'
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Pace:
     """Seconds: how long a watch lasts (between two bounds), when a silent one counts as dead, how long a
@@ -171,14 +154,20 @@ class Reflector:
         self._retry_policy = RetryPolicy(clock)
         self._version = ""
         self._interrupted = False
+        self._failing_since: float | None = None
         self._plural = ""
         self._verb = "list"
         self._log = log.bind(gvk=str(gvk), namespace=namespace)
 
     @property
     def ready(self) -> bool:
-        """Whether the kind was listed, and is served to us."""
-        return self.has_synced.is_set() and self.phase not in (Phase.ABSENT, Phase.FORBIDDEN)
+        """Whether the kind was listed, is served to us, and was watched within FAILING_AFTER.
+
+        An API server that does not answer at all concerns all kinds alike, and is no reason to be not ready.
+        """
+        since = self._failing_since
+        failing = since is not None and self._clock.now() - since >= FAILING_AFTER
+        return self.has_synced.is_set() and self.phase not in (Phase.ABSENT, Phase.FORBIDDEN) and not failing
 
     async def run(self) -> None:
         """Runs until it is cancelled."""
@@ -220,6 +209,7 @@ class Reflector:
         start = WatchFrom(self._version, int(self._clock.uniform(*self._pace.watch)), self._pace.margin)
         async with watching(self._client, resource, self.namespace, start) as events:
             begun = self._clock.now()
+            self._failing_since = None
             self._show(Phase.WATCHING)
             try:
                 async for event in events:
@@ -254,9 +244,12 @@ class Reflector:
             self._tell(self.store.keep_only(set()))
         retry = self._retry_policy.judge(error)
         self.restarts += 1
-        self._interrupted |= isinstance(error, UnreachableError) or (
-            isinstance(error, ApiError) and error.status >= 500
-        )
+        failed = isinstance(error, ApiError) and error.status >= 500
+        self._interrupted |= failed or isinstance(error, UnreachableError)
+        if failed and self._failing_since is None:
+            self._failing_since = self._clock.now()
+        elif isinstance(error, UnreachableError):
+            self._failing_since = None
         if retry.relist:
             self._version = ""
         self._report(error, retry)

@@ -17,7 +17,7 @@ from runner.config.settings import ClusterSettings
 from runner.kube.client import Client
 from runner.kube.discovery import Discovery
 from runner.kube.listwatch import Change, What
-from runner.kube.reflector import USUAL, Pace, Phase, Reflector
+from runner.kube.reflector import FAILING_AFTER, USUAL, Pace, Phase, Reflector
 from runner.objects import GroupVersionKind
 from tests.fixtures.apiserver import (
     ApiServer,
@@ -455,6 +455,31 @@ async def test_a_kind_that_was_listed_stays_ready_while_its_watch_is_interrupted
     scene.server.on("watch", THINGS, failure(500))
     async with running(reflector := scene.reflector()):
         await until(lambda: reflector.phase is Phase.WAITING)
+        assert reflector.ready
+
+
+async def test_a_kind_that_the_api_server_cannot_list_for_long_is_not_ready_until_it_can(scene: Scene) -> None:
+    scene.server.on("get", THINGS, listing([thing("a")]))
+    scene.server.on("watch", THINGS, failure(410))
+    async with running(reflector := scene.reflector()):
+        await until(lambda: reflector.has_synced.is_set())
+        scene.server.on("get", THINGS, failure(500, message="conversion webhook failed"))
+        await until(lambda: not reflector.ready)
+        assert scene.time.elapsed >= FAILING_AFTER
+        assert "conversion webhook failed" in reflector.why
+        scene.server.on("get", THINGS, listing([thing("a")]))
+        scene.server.on("watch", THINGS, Stream(then="hang"))
+        await until(lambda: reflector.ready)
+
+
+async def test_a_kind_stays_ready_while_the_api_server_does_not_answer_at_all(scene: Scene) -> None:
+    scene.server.on("get", THINGS, listing([thing("a")]))
+    scene.server.on("watch", THINGS, Drop())
+    async with running(reflector := scene.reflector()):
+        await until(lambda: reflector.has_synced.is_set())
+        scene.server.on("get", THINGS, Drop())
+        before = scene.time.elapsed
+        await until(lambda: scene.time.elapsed > before + 3 * FAILING_AFTER)
         assert reflector.ready
 
 

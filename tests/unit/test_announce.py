@@ -71,6 +71,17 @@ def test_a_kind_that_can_be_listed_only_once_it_is_converted_here_does_not_keep_
     assert announce.readiness(lambda: False, lambda: kinds, [Reviews(converts=(WEBSITE,))]) == ""
 
 
+def test_kind_that_is_converted_here_and_cannot_be_listed_is_told_without_a_failure() -> None:
+    kinds = [
+        Kind(WEBSITE, Phase.WAITING, "conversion webhook failed"),
+        Kind(BACKUP, Phase.ABSENT),
+        Kind(WEBSITE, ready=True),  # in another namespace
+    ]
+    said = announce.unready_but_converted(lambda: kinds, [Reviews(converts=(WEBSITE,))])
+    assert said == "not watching example.com/v1, Kind=Website (conversion webhook failed)"
+    assert announce.unready_but_converted(lambda: kinds, []) == ""
+
+
 def test_an_api_server_that_is_away_is_one_line_for_all_kinds() -> None:
     kinds = [Kind(WEBSITE, Phase.WAITING, "no answer"), Kind(BACKUP, Phase.WAITING, "no answer")]
     assert announce.trouble(kinds, 1.0) == "Website, Backup cannot be watched: no answer"
