@@ -53,6 +53,10 @@ class ExpressionError(OperatorError):
     """A JMESPath expression that cannot be evaluated on what it was given."""
 
 
+class ConversionError(OperatorError):
+    """A custom resource whose spec cannot be converted to another version."""
+
+
 class KubeError(OperatorError):
     """Something between us and the API server."""
 

@@ -265,7 +265,8 @@ REVIEWS = _counter(
     "ansible_operator_admission_reviews_total",
     f"{_KIND} webhook result",
     "Answered reviews, by webhook (validate, default, convert) and result: allowed, denied, busy (told to "
-    "come back), malformed, and where nobody could say, by failure policy: failed or unreviewed.",
+    "come back), malformed, and where nobody could say, by failure policy: failed or unreviewed; of conversions "
+    "unconverted, where a spec was left as it was.",
     "Are custom resources refused; does anything keep them from being reviewed?",
 )
 REVIEW_TIME = _histogram(

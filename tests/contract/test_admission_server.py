@@ -24,7 +24,7 @@ from runner.errors import BusyError, NotFoundError, RunError
 from runner.execute.specs import Specs
 from runner.metrics import Metrics
 from runner.objects import Body, GroupVersionKind, ObjectKey
-from runner.serve.admission import reviewer, server
+from runner.serve.admission import bodies, reviewer, server
 from runner.serve.admission.review import MOST_VALUES, Review
 from runner.serve.admission.reviewer import Reviewer
 from runner.serve.admission.server import webhooks
@@ -343,18 +343,42 @@ async def test_who_finds_no_turn_is_told_to_come_back(serve: Serve) -> None:
 
 
 async def test_a_review_that_is_too_large_is_refused(serve: Serve) -> None:
-    status, _ = await (await serve()).post(io.BytesIO(b" " * (server.LARGEST + 1)))
+    status, _ = await (await serve()).post(io.BytesIO(b" " * (bodies.LARGEST + 1)))
     assert status == 413
 
 
 async def test_a_review_that_does_not_come_is_given_up(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "READ_WITHIN", 0.05)
+    monkeypatch.setattr(bodies, "READ_WITHIN", 0.05)
 
     async def trickle() -> AsyncIterator[bytes]:
         yield b"{"
         await asyncio.sleep(5)
 
     assert (await (await serve()).post(trickle()))[0] == 408
+
+
+async def test_a_review_that_finds_no_memory_is_told_to_come_again(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bodies, "BODIES", 64)
+    monkeypatch.setattr(server, "REVIEW_WAITS", 0.05)
+    asking, over = await serve(), asyncio.Event()
+
+    async def slow() -> AsyncIterator[bytes]:
+        yield b"{"
+        await over.wait()
+
+    holding = asyncio.create_task(asking.post(slow()))
+    url = f"https://127.0.0.1:{asking.listener.port}{path('validate', GVK)}"
+    for _ in range(1000):
+        async with asking.session.post(url, data=b"{}", ssl=asking.tls()) as refused:
+            if refused.status == 429:
+                break
+    assert (refused.status, refused.headers.get("Retry-After")) == (429, "1")
+    assert asking.counted("busy") == 1
+    over.set()
+    assert (await holding)[0] == 400
+    assert (await asking.review())["allowed"]
 
 
 @pytest.mark.parametrize("to", ["/", "/validate", path("mutate", GVK)])

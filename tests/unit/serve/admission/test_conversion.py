@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from runner.config.admission import Conversion
 from runner.config.watches import Content, Watch
-from runner.errors import ExpressionError, ReviewError
-from runner.objects import GroupVersionKind
-from runner.serve.admission.conversion import LOST, answer, convert
+from runner.errors import ReviewError
+from runner.objects import LEVELS, Body, GroupVersionKind
+from runner.serve.admission import conversion
+from runner.serve.admission.conversion import LARGEST_ANNOTATIONS, LOST, UNCONVERTED
 
 GVK = GroupVersionKind("example.com", "v1", "Thing")
 MAPS = {
@@ -26,6 +27,9 @@ MAPS = {
     "one-way": Conversion({}, {"replicas": "spec.size"}),
     "same-name": Conversion({"size": "to_string(spec.size)"}, {"size": "to_number(spec.size)"}),
     "nothing": Conversion(),
+    "length": Conversion({"count": "length(spec.items)"}, {}),
+    "number": Conversion({"size": "to_number(spec.text)"}, {}),
+    "deeper": Conversion({"storage.size": "spec.volume", "storage.more.size": "spec.volume"}, {}),
 }
 
 
@@ -37,6 +41,20 @@ def watch(*names: str) -> Watch:
 def thing(spec: Any = ..., version: str = "v1", **metadata: Any) -> dict[str, Any]:
     body = {"apiVersion": f"example.com/{version}", "kind": "Thing", "metadata": {"name": "a", **metadata}}
     return body if spec is ... else {**body, "spec": spec}
+
+
+def convert(body: Body, watch: Watch, version: str) -> Body:
+    """Convert an object that can be."""
+    result = conversion.convert(body, watch, version)
+    assert result.why == ""
+    return result.body
+
+
+def nested(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    return value
 
 
 def spec_of(body: Any) -> Any:
@@ -82,7 +100,20 @@ def test_what_was_changed_meanwhile_goes_before_what_was_noted() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[", "[]", '{"v1": 7}', '{"v1": [[1]]}', '{"v1": [[["metadata"], [], [1]]]}']
+    "text",
+    [
+        "",
+        "[",
+        "[]",
+        '{"v1": 7}',
+        '{"v1": [[1]]}',
+        '{"v1": [[["metadata"], [], [1]]]}',
+        json.dumps({"v1": [[["spec", *"x" * 900], [], [1]]]}),
+        '{"v1": [[["spec", "x"], [], [%s]]]}' % ("[" * 900 + "]" * 900),
+        '{"v1": [[["spec", "x"], [], [%s]]]}' % ("[" * 90_000),
+        '{"v1": [[["spec", "x"], [], [Infinity]]]}',
+        '{"v1": [[["spec", "x"], [], [1%s]]]}' % ("0" * 400),
+    ],
 )
 def test_an_annotation_that_somebody_wrote_does_no_harm(text: str) -> None:
     body = thing({"size": 1}, "v1-renamed", annotations={LOST: text})
@@ -112,49 +143,62 @@ def test_a_round_trip_is_the_identity(name: str, spec: Any, annotations: Any, hu
     versions = ("v1", f"v1-{name}") if hub else (f"v1-{name}", "v1")
     body = thing(spec, versions[0], **({"annotations": annotations} if annotations else {}))
     before = json.dumps(body, sort_keys=True)
-    try:
-        there = convert(body, watch(name), versions[1])
-    except ExpressionError:
-        return  # such an object cannot be converted, and is not
-    assert json.dumps(convert(there, watch(name), versions[0]), sort_keys=True) == before
+    there = conversion.convert(body, watch(name), versions[1]).body
+    back = conversion.convert(there, watch(name), versions[0]).body
+    assert json.dumps(back, sort_keys=True) == before
     assert json.dumps(body, sort_keys=True) == before
 
 
-def review(*objects: Any, to: str = "example.com/v1", **changes: Any) -> bytes:
-    request = {"uid": "u", "desiredAPIVersion": to, "objects": list(objects), **changes}
-    return json.dumps(
-        {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
-    ).encode()
-
-
-WATCHES = {("example.com", "Thing"): watch("renamed")}
-
-
-def test_a_review_is_answered_with_every_object() -> None:
-    response = answer(review(thing({"size": 1}, "v1-renamed"), thing({"replicas": 2})), WATCHES)["response"]
-    assert response["uid"] == "u"
-    assert response["result"] == {"status": "Success"}
-    assert response["convertedObjects"] == [thing({"replicas": 1}), thing({"replicas": 2})]
-
-
 @pytest.mark.parametrize(
-    ("raw", "why"),
+    ("name", "spec", "why"),
     [
-        (review(thing({}, "v9")), "has no version v9"),
-        (review(thing({}), to="example.com/v9"), "has no version v9"),
-        (review(thing({}), to="other.com/v1"), "is not converted here"),
-        (review({"kind": "Thing"}), "a map with metadata"),
-        (review(7), "a map with metadata"),
+        ("length", {"items": 3}, "length"),
+        ("length", {}, "length"),
+        ("number", {"text": "1e999"}, "a number of it that JSON does not have"),
+        ("number", {"text": "nan"}, "a number of it that JSON does not have"),
+        ("number", {"text": "9" * 400}, "a number of it that is too large"),
+        ("deeper", {"volume": nested(LEVELS - 3)}, "deeper than 128 levels"),
+        ("split", {"names": ["a", "b" * LARGEST_ANNOTATIONS]}, "more than an annotation can keep: 256 KiB"),
     ],
 )
-def test_what_cannot_be_converted_is_failed_with_the_reason(raw: bytes, why: str) -> None:
-    response = answer(raw, WATCHES)["response"]
-    assert response["result"]["status"] == "Failed"
-    assert why in response["result"]["message"]
-    assert "convertedObjects" not in response
+def test_a_spec_that_cannot_be_converted_is_carried_over_and_back(name: str, spec: Any, why: str) -> None:
+    body = thing(spec, annotations={"a": "b"})
+    there, reason = conversion.convert(body, watch(name), f"v1-{name}")
+    assert why in reason
+    assert there == thing(spec, f"v1-{name}", annotations={"a": "b", UNCONVERTED: "v1"})
+    assert convert(there, watch(name), "v1") == body
 
 
-@pytest.mark.parametrize("changes", [{"objects": None}, {"desiredAPIVersion": 7}, {"uid": ""}])
-def test_what_is_no_review_is_refused(changes: dict[str, Any]) -> None:
-    with pytest.raises(ReviewError):
-        answer(review(**changes), WATCHES)
+def test_an_unconverted_spec_is_converted_as_soon_as_it_can_be() -> None:
+    there = conversion.convert(thing({"items": 3}), watch("length"), "v1-length").body
+    changed = {**there, "spec": {"items": [1, 2]}}
+    assert spec_of(convert(changed, watch("length", "nothing"), "v1-nothing")) == {"items": [1, 2]}
+    again = conversion.convert({**changed, "apiVersion": "example.com/v1"}, watch("length"), "v1-length")
+    assert (again.why, spec_of(again.body)["count"]) == ("", 2)
+    assert UNCONVERTED not in again.body["metadata"].get("annotations", {})
+
+
+def test_an_unconverted_spec_is_not_noted_where_the_annotations_are_full() -> None:
+    full = {"a": "x" * (LARGEST_ANNOTATIONS - 1)}
+    assert conversion.convert(thing({}, annotations=full), watch("length"), "v1-length").body == thing(
+        {}, "v1-length", annotations=full
+    )
+
+
+def test_annotations_stay_within_the_limit_of_the_api_server() -> None:
+    body = thing({"names": ["a", "b" * 1000]}, annotations={"a": "x" * (LARGEST_ANNOTATIONS - 1000)})
+    there, why = conversion.convert(body, watch("split"), "v1-split")
+    assert "more than an annotation can keep" in why
+    assert conversion._size(there["metadata"]["annotations"]) <= LARGEST_ANNOTATIONS
+
+
+def test_a_version_that_is_not_in_watches_yaml_is_an_error_of_the_operator() -> None:
+    with pytest.raises(ReviewError, match="has no version v9"):
+        conversion.convert(thing({}), watch("renamed"), "v9")
+    with pytest.raises(ReviewError, match="has no version v9"):
+        conversion.convert(thing({}, "v9"), watch("renamed"), "v1")
+
+
+def test_a_map_is_removed_that_a_moved_field_leaves_empty_but_no_other() -> None:
+    body = thing({"storage": {"size": 3}, "empty": {}}, "v1-moved")
+    assert spec_of(convert(body, watch("moved"), "v1")) == {"volume": 3, "empty": {}}
