@@ -239,3 +239,22 @@ async def test_conversions_are_answered_while_the_operators_loop_is_busy(serve: 
     asking.request("POST", CONVERT, json.dumps(REVIEW))  # no await: nothing else goes on in this loop meanwhile
     assert asking.getresponse().status == 200
     asking.close()
+
+
+def listening_on(port: int) -> set[str]:
+    """The addresses on which this machine listens at a port, as the kernel writes them."""
+    lines = [line.split() for name in ("tcp", "tcp6") for line in Path("/proc/net", name).read_text().splitlines()]
+    listening = [local.split(":") for _, local, _, state, *_ in lines if state == "0A"]
+    return {address for address, number in listening if int(number, 16) == port}
+
+
+@pytest.mark.parametrize(("webhooks", "address"), [("dev", "0100007F"), ("on", "0" * 32)])
+async def test_webhooks_of_development_listen_on_the_loopback_only(
+    serve: Serve, bench: Bench, webhooks: str, address: str
+) -> None:
+    async def answer(_: web.BaseRequest) -> web.StreamResponse:
+        return web.json_response({"kind": "Status", "code": 404, "reason": "NotFound"}, status=404)
+
+    bench.answer = answer
+    admission = await serve(ON_LAPTOP, webhooks=webhooks)
+    assert listening_on(admission.port) == {address}

@@ -123,6 +123,7 @@ class Admission:
             self.certificate,
             settings.webhook_port,
             metrics,
+            host="127.0.0.1" if settings.webhooks == "dev" else "",  # the API server is told of this address
         )
         self._tasks: list[asyncio.Task[None]] = []
         self._lingering: asyncio.Task[None] | None = None
