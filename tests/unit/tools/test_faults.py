@@ -27,8 +27,8 @@ def test_a_row_without_a_test_has_to_say_so() -> None:
         faults(ROW.format("surely"))
 
 
-def test_the_table_has_all_forty_five_faults_and_none_twice() -> None:
-    assert len(FOUND) == len({fault.name for fault in FOUND}) == 45
+def test_the_table_has_no_fault_twice() -> None:
+    assert len(FOUND) == len({fault.name for fault in FOUND}) >= 45
 
 
 @pytest.mark.parametrize("fault", FOUND, ids=lambda fault: fault.name)
@@ -45,7 +45,7 @@ def test_a_fault_names_invariants_that_the_page_explains(fault: Fault) -> None:
 def test_the_page_counts_what_is_missing() -> None:
     shown = sum(not fault.missing for fault in FOUND)
 
-    assert f"{shown} of 45 are shown" in PAGE.read_text()
+    assert f"{shown} of {len(FOUND)} are shown" in PAGE.read_text()
 
 
 @cache
