@@ -118,7 +118,7 @@ def test_the_account_may_do_what_the_operator_does_and_no_more(
             for kind in ("mutating", "validating")
             for verb in ("list", "patch", "update")
         ),
-        *((verb, "secrets", NAMESPACE) for verb in ("create", "get", "update")),
+        *((verb, "secrets", NAMESPACE) for verb in ("get", "update")),
     ]
     assert ([what for what in granted if not may(*what)], [what for what in refused if may(*what)]) == ([], [])
 
