@@ -22,6 +22,7 @@ from runner.validate.manifests import (
     scopes,
     specvars,
     structural,
+    volumes,
 )
 from runner.validate.manifests.crds import Watched
 
@@ -55,6 +56,7 @@ def check(
     yield from rbac.check_prune_key(watched, manifests)
     yield from pruning.check(watched, manifests)
     yield from certificates.check(manifests)
+    yield from volumes.check(manifests)
 
 
 def _of_watches(watched: list[Watched], found: list[Document]) -> Iterator[Finding]:

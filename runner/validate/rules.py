@@ -145,6 +145,7 @@ _RBAC = (
     ),
     _warning("prune-never", "the operator is run so that a watch with `prune` never deletes anything"),
     _warning("webhook-certificate", "nothing makes the certificate of the webhooks, or two parts do"),
+    _warning("volume-too-small", "the volume of the run directories is smaller than what runs may leave in it"),
     _error("namespace-missing", "a task of a cluster-scoped kind writes without a namespace"),
     _warning("rbac-maybe-missing", "no role allows what the operator may have to do"),
 )

@@ -479,6 +479,44 @@ def test_second_watch_of_a_kind_in_another_version_is_an_error_at_its_line(good:
     assert [finding for finding in good.validate() if finding.startswith(told)]
 
 
+def mounted(size: str, *arguments: str) -> tuple[str, str]:
+    """The operator with a volume of that size at /tmp, and more arguments."""
+    more = "".join(f"            - {argument}\n" for argument in arguments)
+    args = f"          args:\n{more}"
+    mount = "          volumeMounts: [{name: tmp, mountPath: /tmp}]\n"
+    volume = f"      volumes:\n        - name: tmp\n          emptyDir:\n            sizeLimit: {size}\n"
+    return "      containers:\n        - name: manager\n          image: controller:latest\n          args:\n", (
+        f"{volume}      containers:\n        - name: manager\n          image: controller:latest\n{mount}{args}"
+    )
+
+
+@pytest.mark.parametrize("arguments", [(), ("--runner-dir=/tmp/runs",), ("--runner-dir-limit=600Mi",)])
+def test_volume_that_is_smaller_than_what_runs_may_leave_is_a_warning(
+    good: Sound, arguments: tuple[str, ...]
+) -> None:
+    good.replace(MANAGER, *mounted("512Mi", *arguments))
+    (finding,) = good.validate()
+    assert finding.startswith(
+        f"warning: {MANAGER}:20: emptyDir.sizeLimit: the volume is smaller than what runs may"
+    )
+    assert "give the operator --runner-dir-limit=384Mi, or more room" in finding
+
+
+@pytest.mark.parametrize(
+    ("size", "arguments"),
+    [
+        ("1Gi", ()),
+        ("512Mi", ("--runner-dir-limit", "384Mi")),
+        ("512Mi", ("--runner-dir-limit=0",)),
+        ("512Mi", ("--runner-dir=/var/runs",)),
+        ("'{{ size }}'", ()),
+    ],
+)
+def test_volume_that_runs_cannot_fill_is_no_finding(good: Sound, size: str, arguments: tuple[str, ...]) -> None:
+    good.replace(MANAGER, *mounted(size, *arguments))
+    assert good.validate() == []
+
+
 def test_a_good_project_has_no_findings(good: Sound) -> None:
     assert good.validate() == []
 
