@@ -101,7 +101,7 @@ async def test_reviews_that_take_too_much_memory_are_refused_before_they_are_dec
 
 
 async def test_many_large_reviews_have_turns_and_keep_no_small_one_waiting(server: Server) -> None:
-    large = asyncio.create_task(server.answers(VALIDATE, [review(MIB)] * 12))
+    large = asyncio.create_task(server.answers(VALIDATE, [review(MIB)] * 6))
     while not large.done():
         (small,) = await server.answers(VALIDATE, [review(30)])
         assert small[0] == 200
