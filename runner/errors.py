@@ -191,6 +191,10 @@ class ReviewError(OperatorError):
     """A review or conversion that is none, or that nobody here can answer."""
 
 
+class DeepReviewError(ReviewError):
+    """A review whose object is nested too deeply to be decoded."""
+
+
 class MetricError(OperatorError):
     """A request to the user metrics API that cannot be met."""
 

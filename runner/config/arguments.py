@@ -23,7 +23,11 @@ _PARTIAL = (
 )
 _SHORT = re.compile(r"-[vkKbDJ]*[tlC]")
 """`-t`, `-l` and `-C`, also behind short options that take no value."""
-_VARIABLES = {"ANSIBLE_RUN_TAGS": ("", "all"), "ANSIBLE_SKIP_TAGS": ("",)}
+_VARIABLES = {
+    "ANSIBLE_RUN_TAGS": ("", "all"),
+    "ANSIBLE_SKIP_TAGS": ("",),
+    "ANSIBLE_HOST_PATTERN_MISMATCH": ("", "warning", "error"),
+}
 """Variables of the environment, and the values that leave nothing out."""
 
 
@@ -58,9 +62,11 @@ def _configured_tags(environment: Mapping[str, str]) -> str:
 
     Ansible reads the first of these files that exists; an unreadable one fails the run.
     """
-    named = Path(environment.get("ANSIBLE_CONFIG") or "/nowhere")
+    home = Path(environment.get("HOME") or "/")
+    given = environment.get("ANSIBLE_CONFIG") or "/nowhere"
+    named = home / given[2:] if given.startswith("~/") else Path(given)
     files = [named / "ansible.cfg" if named.is_dir() else named]
-    files += [Path(environment.get("HOME") or "/") / ".ansible.cfg", Path("/etc/ansible/ansible.cfg")]
+    files += [home / ".ansible.cfg", Path("/etc/ansible/ansible.cfg")]
     file = next((file for file in files if file.is_file()), None)
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     with suppress(configparser.Error, UnicodeDecodeError):

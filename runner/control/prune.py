@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
@@ -17,7 +18,7 @@ import structlog
 
 from runner.control.attempt import Attempt, UnderWay
 from runner.control.pause import PLACES
-from runner.control.publish import NOT_PRUNED, PRUNE_FAILED, Announcer, Writer
+from runner.control.publish import NOT_PRUNED, PLACES_LOST, PRUNE_FAILED, Announcer, Writer
 from runner.control.superfluous import (
     MOST_SCOPES,
     Findings,
@@ -52,7 +53,22 @@ MOST_ADOPTED = 200
 """Objects that one run adopts; the next run goes on."""
 _NAMED = 10
 """Objects that an Event names."""
+_SHOWN = 500
+"""Characters of an annotation that an Event shows."""
 log = structlog.get_logger(__name__)
+
+
+class Unmarked(Protocol):
+    """An object without a mark; `created` if a request of the run created it."""
+
+    @property
+    def key(self) -> ObjectKey: ...
+
+    @property
+    def meta(self) -> ObjectMeta: ...
+
+    @property
+    def created(self) -> bool: ...
 
 
 class Touched(RunObjects, Protocol):
@@ -62,8 +78,12 @@ class Touched(RunObjects, Protocol):
     def written(self) -> Collection[Name]: ...
 
     @property
-    def unmarked(self) -> Mapping[Name, tuple[ObjectKey, ObjectMeta]]:
+    def unmarked(self) -> Mapping[Name, Unmarked]:
         """Those that the run wrote and that have no valid mark, as last answered."""
+
+    @property
+    def unanswered(self) -> str:
+        """The first request of the run that the API server failed to answer; empty if there is none."""
 
 
 class Grant(Protocol):
@@ -146,6 +166,12 @@ class Pruning:
         before = self._remaining.pop(attempt.key, None)
         if marks is None:
             return None
+        if unsigned := _unsigned(run.body, marks):
+            lost = (
+                f"Objects in these places are not looked for, as this operator's key didn't sign them: {unsigned}"
+            )
+            log.warning("Places for pruning are lost", key=str(attempt.key), why=lost)
+            self._announcer.noted(attempt.key, grant.owner.uid, (lost,), PLACES_LOST)
         state = PruneState(attempt, run, grant, marks, run.body, set(_scopes(run.body, marks)), before)
         state.touched = grant.take_account(partial(self._record_scope, state), marks)
         return state
@@ -157,7 +183,7 @@ class Pruning:
         """
         if outcome.succeeded:
             await self._adopt(state)
-        why = reason_not_to_prune(outcome, part)
+        why = reason_not_to_prune(outcome, part) or state.touched.unanswered
         if not why:
             await self._prune(state)
         elif outcome.succeeded:
@@ -173,7 +199,8 @@ class Pruning:
                 return
             kinds = self._kinds.setdefault(key.gvk, set())
             kinds |= {kind} if namespace == key.namespace else set()
-            wanted = state.scopes | {scope} | {Scope(gvk, key.namespace) for gvk in kinds}
+            likely = sorted({Scope(gvk, key.namespace) for gvk in kinds} - state.scopes - {scope})
+            wanted = {*state.scopes, scope, *likely[: MOST_SCOPES - len(state.scopes) - 1]}
             await self._annotate(state, wanted)
             state.scopes = wanted
 
@@ -194,17 +221,22 @@ class Pruning:
 
     async def _adopt(self, state: PruneState) -> None:
         """Mark objects that the run wrote and that were created without a mark."""
-        for key, meta in list(state.touched.unmarked.values())[:MOST_ADOPTED]:
-            name = ObjectName.of(key.gvk, key.namespace, key.name)
-            if not is_own(meta, state.grant.owner) or state.marks.creator(dict(meta.annotations), name):
-                continue
-            annotations = {MARK: state.marks.mark(state.uid, name)}
-            try:
-                await state.grant.own_write("PATCH", self._objects.annotate(key, meta, annotations))
-            except LeadershipLostError:
-                raise
-            except KubeError as error:  # the next run that writes the object tries again
-                log.info("Not marked", key=str(state.key), object=str(key), error=str(error))
+        written = [one for one in state.touched.unmarked.values() if _may_adopt(one, state.grant.owner)]
+        try:
+            async with asyncio.timeout(PRUNED_WITHIN):
+                for one in written[:MOST_ADOPTED]:
+                    name = ObjectName.of(one.key.gvk, one.key.namespace, one.key.name)
+                    annotations = {MARK: state.marks.mark(state.uid, name)}
+                    with suppress(ConflictError, NotFoundError):  # somebody else is at it
+                        await state.grant.own_write(
+                            "PATCH", self._objects.annotate(one.key, one.meta, annotations)
+                        )
+        except LeadershipLostError:
+            raise
+        except (KubeError, TimeoutError) as error:  # the next run that writes these objects tries again
+            log.warning(
+                "Not all objects could be marked", key=str(state.key), error=str(error) or "it took too long"
+            )
 
     async def _prune(self, state: PruneState) -> None:
         key, touched = state.key, state.touched
@@ -257,11 +289,12 @@ class Pruning:
         key, uid = state.key, state.uid
         state.attempt.pruned = tuple(pruned)
         self._announcer.pruned(key, uid, pruned)
-        kept: tuple[str, ...] = ()
+        kept = tuple(
+            _kept([child for child, fate in findings.doubtful if fate is doubt], doubt.value)
+            for doubt in dict.fromkeys(fate for _, fate in findings.doubtful)
+        )
         if why:
-            kept = (_kept([child for child, _ in findings.superfluous], why),)
-        elif findings.unproven:
-            kept = (_kept(findings.unproven, "nothing proves that a run of this resource created it"),)
+            kept = (_kept([child for child, _ in findings.superfluous], why), *kept)
         for message in kept:
             log.info("Not pruned", key=str(key), why=message)
         self._announcer.noted(key, uid, tuple(map(without_account, kept)), NOT_PRUNED)
@@ -271,10 +304,28 @@ class Pruning:
         self._announcer.warned(key, uid, problems, PRUNE_FAILED)
 
 
+def _may_adopt(written: Unmarked, owner: Owner) -> bool:
+    """Whether an object without a mark may get one after a successful run that wrote it.
+
+    The annotation that names an owner by name isn't enough: a role may have put it there from a tenant's spec. An
+    owner reference is: whoever may set it has the garbage collector delete the object anyway.
+    """
+    by_uid = any(ref.uid == owner.uid for ref in written.meta.owners)
+    return is_own(written.meta, owner) and (written.created or by_uid)
+
+
 def _scopes(body: Body, marks: Marks) -> frozenset[Scope]:
     """The scopes that the custom resource's annotation lists; none if the operator didn't sign it."""
     annotations = texts((body.get("metadata") or {}).get("annotations"))
     return scopes_of(marks.unsigned(uid_of(body), annotations.get(PLACES, "")))
+
+
+def _unsigned(body: Body, marks: Marks) -> str:
+    """The places of the annotation, shortened, if nobody with this key signed them."""
+    text = texts((body.get("metadata") or {}).get("annotations")).get(PLACES, "")
+    return (
+        "" if not text or marks.unsigned(uid_of(body), text) else text.rpartition(";")[0][:_SHOWN] or text[:_SHOWN]
+    )
 
 
 def _kept(keys: Sequence[ObjectKey], why: str) -> str:

@@ -38,6 +38,7 @@ REFERENCE_CHANGED = "ReferenceChanged"
 UNUSABLE = "UnusableReference"
 PRUNED = "Pruned"
 NOT_PRUNED = "NotPruned"
+PLACES_LOST = "PrunePlacesLost"
 PRUNE_FAILED = "PruneFailed"
 
 _REMEMBERED = 1024  # as much of a message as an Event can carry
@@ -117,7 +118,7 @@ class Announcer:
 
     def forget(self, key: ObjectKey) -> None:
         self._failing.pop(key, None)
-        for reason in (INVALID, UNMAPPED, UNUSABLE, NOT_PRUNED, PRUNE_FAILED):
+        for reason in (INVALID, UNMAPPED, UNUSABLE, NOT_PRUNED, PLACES_LOST, PRUNE_FAILED):
             self._warned.pop((key, reason), None)
 
 

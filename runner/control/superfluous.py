@@ -94,13 +94,24 @@ def reason_to_wait(before: Body, now: Body, moment: datetime, *, annotations_cou
     reasons = {
         "another custom resource has its name now": uid_of(now) != uid_of(before),
         "the custom resource is being deleted": bool(now["metadata"].get("deletionTimestamp")),
-        "the custom resource's spec changed during the run": generation_of(now) != generation_of(before),
+        "the custom resource's spec changed during the run": generation_of(now) != generation_of(before)
+        or _content(before) != _content(now),
+        "the custom resource's labels changed during the run": _labels(before) != _labels(now),
         "the custom resource was paused during the run": annotations.pause(moment) is not None,
         "the custom resource asks for check runs now": annotations.checks(),
         "the custom resource's annotations changed during the run": annotations_count
         and _steering(before) != _steering(now),
     }
     return next((reason for reason, applies in reasons.items() if applies), "")
+
+
+def _content(body: Body) -> dict[str, object]:
+    """Everything that people write: kinds without a generation have no other sign of a change."""
+    return {name: value for name, value in body.items() if name not in ("metadata", "status")}
+
+
+def _labels(body: Body) -> dict[str, str]:
+    return texts((body.get("metadata") or {}).get("labels"))
 
 
 def _steering(body: Body) -> dict[str, str]:
@@ -114,7 +125,8 @@ class Fate(Enum):
 
     FOREIGN = "it isn't the custom resource's alone"
     KEPT = "it stays"
-    UNPROVEN = "the run no longer produces it, but nothing proves that a run created it"
+    UNPROVEN = "nothing proves that a run of this resource created it"
+    UNCLEAR = "the run may have been shown it, by a watch, a table or a request that was refused"
     SUPERFLUOUS = "it is deleted"
 
 
@@ -139,12 +151,13 @@ class Judge:
         """What becomes of one object in a scope."""
         if meta.uid == self.owner.uid or not is_own(meta, self.owner):
             return Fate.FOREIGN
-        used = (plural, meta.namespace, meta.name) in self.run_objects.names or self.run_objects.unclear(plural)
+        used = (plural, meta.namespace, meta.name) in self.run_objects.names
         if used or is_protected(meta) or self._holds_more(plural, meta.name):
             return Fate.KEPT
         name = ObjectName.of(scope.gvk, meta.namespace, meta.name)
-        proven = self.creator(dict(meta.annotations), name) == self.owner.uid
-        return Fate.SUPERFLUOUS if proven else Fate.UNPROVEN
+        if self.creator(dict(meta.annotations), name) != self.owner.uid:
+            return Fate.UNPROVEN
+        return Fate.UNCLEAR if self.run_objects.unclear(plural) else Fate.SUPERFLUOUS
 
     def _holds_more(self, plural: str, name: str) -> bool:
         """Whether much else goes with the object, or nothing depends on it: Events go by themselves."""
@@ -180,7 +193,7 @@ class Findings:
 
     superfluous: list[tuple[ObjectKey, ObjectMeta]] = field(default_factory=list)
     remaining: set[Name] = field(default_factory=set)
-    unproven: list[ObjectKey] = field(default_factory=list)
+    doubtful: list[tuple[ObjectKey, Fate]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
     def add(self, judge: Judge, scope: Scope, plural: str, metas: Iterable[ObjectMeta]) -> None:
@@ -190,8 +203,8 @@ class Findings:
             match judge.fate(scope, plural, meta):
                 case Fate.SUPERFLUOUS:
                     self.superfluous.append((key, meta))
-                case Fate.UNPROVEN:
-                    self.unproven.append(key)
+                case Fate.UNPROVEN | Fate.UNCLEAR as doubt:
+                    self.doubtful.append((key, doubt))
                 case Fate.KEPT:
                     self.remaining.add((plural, meta.namespace, meta.name))
                 case Fate.FOREIGN:

@@ -28,9 +28,11 @@ _REQUEUE_FULL = "operator_sdk.util.requeue_after"
 _SET_FACT = frozenset({"set_fact", "ansible.builtin.set_fact", "ansible.legacy.set_fact"})
 _META = frozenset({"meta", "ansible.builtin.meta", "ansible.legacy.meta"})
 _UNMATCHED = re.compile(
-    r"Could not match supplied host pattern, ignoring: \S+|Unable to parse \S+ as an inventory source"
+    r"Could\s+not\s+match\s+supplied\s+host\s+pattern,\s+ignoring:\s+\S+"
+    r"|Unable\s+to\s+parse\s.{1,4096}?\sas\s+an\s+inventory\s+source",
+    re.DOTALL,
 )
-"""Warnings that Ansible gives when a play may lack hosts."""
+"""Warnings that Ansible gives when a play may lack hosts; releases before 2.19 wrap them."""
 _AT_TASK = TASK_STARTS | {"error"}
 """Events that say at which task the play is."""
 _WORDS = frozenset({"verbose", "error"})
@@ -118,7 +120,8 @@ def result_of(outcome: Outcome) -> str:
 class State:
     """What is known so far: `task` is the event data of the last task, `recap` Ansible's last event,
     `error` the last error that Ansible printed outside of a result, with the lines after it; `ends` counts the
-    `meta` tasks that ended something early; `unmatched` says which hosts weren't there.
+    `meta` tasks that ended something early; `unmatched` says which hosts weren't there; `jobs` are those in the
+    background (`async`) that aren't known to have finished.
     """
 
     failures: tuple[Failure, ...] = ()
@@ -132,6 +135,7 @@ class State:
     changed: tuple[str, ...] = ()
     ends: int = 0
     unmatched: str = ""
+    jobs: frozenset[str] = frozenset()
 
 
 def fold(state: State, event: Event) -> State:
@@ -170,6 +174,10 @@ def _noted(state: State, kind: str, data: Mapping[str, Any], text: object) -> St
     result = data.get("res")
     if isinstance(result, Mapping) and "period" in result and _asks_to_requeue(kind, data):
         return _requeued(state, result["period"], data)
+    if kind in _OK and isinstance(result, Mapping) and isinstance(result.get("ansible_job_id"), str):
+        state = replace(
+            state, jobs=_jobs(state.jobs, result["ansible_job_id"], finished=bool(result.get("finished")))
+        )
     if kind in _OK and str(data.get("task_action")) in _SET_FACT and isinstance(result, Mapping):
         return replace(state, facts={**state.facts, **_mapping(result.get("ansible_facts"))})
     if kind == "runner_on_ok" and isinstance(result, Mapping) and result.get("changed") is True:
@@ -239,7 +247,13 @@ def conclude(
 def _left_out(state: State) -> str:
     if state.unmatched:
         return f"a play of it had no hosts, or not all ({state.unmatched[:_TAIL_WIDTH]})"
+    if state.jobs:
+        return "a task of it still went on in the background (async)"
     return "a meta task ended a play, batch, role or host of it early" if state.ends else ""
+
+
+def _jobs(jobs: frozenset[str], job: str, *, finished: bool) -> frozenset[str]:
+    return jobs - {job} if finished else jobs | {job}
 
 
 def _last_words(state: State, ending: Ending, code: int, deadline: float | None, memory: str) -> Iterable[Failure]:

@@ -135,6 +135,8 @@ class Proxy:
         started = time.monotonic()
         with grant.passing(this, request.transport):
             response = await self._pass(request, grant)
+        if grant.touched is not None:
+            grant.touched.failed(request.method, request.raw_path, response.status)
         if self._metrics is not None:
             self._metrics.proxied(request.method, response.status, time.monotonic() - started)
         return response

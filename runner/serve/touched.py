@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -13,6 +14,8 @@ from runner.serve.forward import Target
 
 KEPT = 8 * 1024 * 1024
 """Bytes of a run's own objects that are kept, as they were answered."""
+_SERVER_ERROR, _TOO_MANY = 500, 429
+_SHOWN = 200
 MOST_UNMARKED = 1000
 """Objects without a mark that are kept of one run."""
 Name = tuple[str, str, str]
@@ -56,18 +59,29 @@ class Children:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Unmarked:
+    """An object that a run wrote and that has no valid mark; `created` if the run's own request created it."""
+
+    key: ObjectKey
+    meta: ObjectMeta
+    created: bool
+
+
 class Touched:
     """The objects that a run has dealt with, by name or in a list, whatever the answer was.
 
     What it was shown without anybody looking (a stream, an answer in another format or too large, a list that was
     refused) may be any object of that kind: such kinds are `unclear`. `unmarked` are objects that the run wrote
-    and that have no valid mark, as last answered; none without `marks`.
+    and that have no valid mark, as last answered; none without `marks`. `unanswered` names the first request that
+    the API server failed to answer: the run may have taken that for an empty answer.
     """
 
     def __init__(self, marks: Marks | None = None) -> None:
         self.names: set[Name] = set()
         self.written: set[Name] = set()
-        self.unmarked: dict[Name, tuple[ObjectKey, ObjectMeta]] = {}
+        self.unmarked: dict[Name, Unmarked] = {}
+        self.unanswered = ""
         self._marks = marks
         self._open: Counter[str] = Counter()
 
@@ -80,6 +94,8 @@ class Touched:
 
     def shown(self, method: str, target: Target, body: object) -> None:
         """The answer to a request that named no object, in full; None for a list that names no owner."""
+        if method not in ("GET", "POST"):
+            return  # `asked` doesn't count it
         items = body.get("items") if isinstance(body, dict) else ()
         found = items if method == "GET" else [body]
         if not isinstance(found, list | tuple):
@@ -103,7 +119,13 @@ class Touched:
         gvk = GroupVersionKind.of(str(body.get("apiVersion") or ""), str(body.get("kind") or ""))
         marked = self._marks.creator(dict(meta.annotations), ObjectName.of(gvk, meta.namespace, meta.name))
         if method != "DELETE" and meta.uid and not marked and len(self.unmarked) < MOST_UNMARKED:
-            self.unmarked[name] = ObjectKey(gvk, meta.namespace, meta.name), meta
+            key = ObjectKey(gvk, meta.namespace, meta.name)
+            self.unmarked[name] = Unmarked(key, meta, created=method == "POST")
+
+    def failed(self, method: str, path: str, status: int) -> None:
+        """Note that a request was answered with an error of the API server's, or of the way to it."""
+        if not self.unanswered and (status >= _SERVER_ERROR or status == _TOO_MANY):
+            self.unanswered = f"{method} {path.partition('?')[0][:_SHOWN]} was answered with {status}"
 
     def unclear(self, plural: str) -> bool:
         """Whether the run may have been shown any object of the kind with this plural."""

@@ -269,6 +269,34 @@ async def test_an_object_that_is_nested_too_deeply_is_refused(serve: Serve) -> N
     assert not (await (await serve()).review({**OBJECT, "spec": {"size": 1, "deep": deep}}))["allowed"]
 
 
+def deeply_nested(levels: int) -> str:
+    """A spec that Python's decoder of JSON cannot read."""
+    return '{"deep": ' + "[" * levels + "]" * levels + "}"
+
+
+def review_of(spec: str, old: str = "") -> bytes:
+    head = json.dumps({name: value for name, value in OBJECT.items() if name != "spec"})[:-1]
+    sides = {"object": spec} | ({"oldObject": old} if old else {})
+    objects = ", ".join(f'"{side}": {head}, "spec": {text}}}' for side, text in sides.items())
+    request = f'{{"uid": "u", "operation": "{"UPDATE" if old else "CREATE"}", {objects}}}'
+    return f'{{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {request}}}'.encode()
+
+
+@pytest.mark.parametrize("policy", FailurePolicy)
+@pytest.mark.parametrize(
+    ("old", "allowed"),
+    [("", False), ('{"size": 1}', False), (deeply_nested(5_000), True)],
+    ids=["created", "changed", "as it was stored"],
+)
+async def test_an_object_too_deep_to_be_decoded_is_refused_unless_it_was_stored_so(
+    serve: Serve, policy: FailurePolicy, old: str, allowed: bool
+) -> None:
+    asking = await serve(failure_policy=policy)
+    status, text = await asking.post(review_of(deeply_nested(5_000), old))
+    response = json.loads(text)["response"]
+    assert (status, response["uid"], response["allowed"]) == (200, "u", allowed)
+
+
 MEMBER = {f"option{number}": {"type": "int"} for number in range(300)}
 SLOW = json.dumps(
     {"argument_specs": {"main": {"options": {"members": {"type": "list", "elements": "dict", "options": MEMBER}}}}}

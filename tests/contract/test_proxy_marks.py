@@ -60,8 +60,52 @@ async def test_an_object_that_a_run_writes_without_a_mark_is_noted_as_last_answe
         for version in "12":
             bench.answer = answering(stored(resourceVersion=version))
             await bench.ask("PATCH", f"{MAPS}/a", grant, data=b"{}")
-    [(key, meta)] = touched.unmarked.values()
-    assert (str(key), meta.resource_version) == ("ConfigMap shop/a", "2")
+    [unmarked] = touched.unmarked.values()
+    assert (str(unmarked.key), unmarked.meta.resource_version) == ("ConfigMap shop/a", "2")
+    assert not unmarked.created
+
+
+async def test_an_object_whose_name_the_api_server_made_is_noted_as_created(bench: Bench) -> None:
+    bench.answer = answering(stored(name="a-x7f"))
+    with bench.proxy.grant(OWNER) as grant:
+        touched = account(grant)
+        await bench.ask("POST", MAPS, grant, json={"metadata": {"generateName": "a-"}})
+    assert [unmarked.created for unmarked in touched.unmarked.values()] == [True]
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+async def test_a_request_that_the_api_server_fails_to_answer_is_noted(bench: Bench, status: int) -> None:
+    async def answer(_: web.BaseRequest) -> web.StreamResponse:
+        return web.json_response({}, status=status)
+
+    bench.answer = answer
+    with bench.proxy.grant(OWNER) as grant:
+        touched = account(grant)
+        await bench.ask("GET", "/apis/down.example.com/v1", grant)
+    assert touched.unanswered == f"GET /apis/down.example.com/v1 was answered with {status}"
+
+
+async def test_an_absent_object_is_an_answer(bench: Bench) -> None:
+    async def answer(_: web.BaseRequest) -> web.StreamResponse:
+        return web.json_response({}, status=404)
+
+    bench.answer = answer
+    with bench.proxy.grant(OWNER) as grant:
+        touched = account(grant)
+        await bench.ask("GET", f"{MAPS}/a", grant)
+    assert touched.unanswered == ""
+
+
+async def test_a_deletion_of_many_objects_shows_none_of_them(bench: Bench) -> None:
+    bench.answer = answering(
+        {"kind": "ConfigMapList", "items": [{"metadata": {"name": "b", "namespace": "shop"}}]}
+    )
+    with bench.proxy.grant(OWNER) as grant:
+        touched = account(grant)
+        await bench.ask("DELETE", MAPS, grant)
+        bench.answer = answering({"kind": "Table", "rows": []})
+        await bench.ask("GET", MAPS, grant)
+    assert touched.unclear("configmaps")
 
 
 @pytest.mark.parametrize(

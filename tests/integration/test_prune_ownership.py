@@ -153,6 +153,23 @@ def test_annotations_that_a_tenant_wrote_delete_nothing(operator: OperatorProces
     assert cluster.names() == {"a"}
 
 
+def test_annotations_that_a_role_takes_from_a_spec_adopt_nothing(
+    operator: OperatorProcess, cluster: Cluster
+) -> None:
+    named = {
+        "operator-sdk/primary-resource": f"{cluster.home}/one",
+        "operator-sdk/primary-resource-type": "Thing.test.example.com",
+    }
+    cluster.create(config_map("precious", cluster.elsewhere))
+    own = config_map("own", cluster.elsewhere)
+    for _ in range(2):
+        cluster.give("one", own, config_map("precious", cluster.elsewhere, annotations=named))
+        cluster.give("one", own)
+    assert cluster.names(cluster.elsewhere) == {"own", "precious"}
+    cluster.give("one")
+    assert cluster.names(cluster.elsewhere) == {"precious"}
+
+
 def test_what_helm_keeps_and_events_stay(operator: OperatorProcess, cluster: Cluster) -> None:
     hook = config_map("hook", cluster.home, annotations={"helm.sh/hook": "pre-install"})
     kept = config_map("kept", cluster.home, annotations={"helm.sh/resource-policy": "keep"})

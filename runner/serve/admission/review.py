@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runner.errors import ReviewError
+from runner.errors import DeepReviewError, ReviewError
 from runner.objects import LEVELS, PRUNE_PLACES, Body, GroupVersionKind, nested_deeper
 
 API_VERSION, KIND = "admission.k8s.io/v1", "AdmissionReview"
@@ -166,7 +166,9 @@ def request_of(raw: bytes, api_version: str, kind: str) -> dict[str, Any]:
     """The `request` of a review, with a uid. Raises ReviewError."""
     try:
         review = json.loads(raw)
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise DeepReviewError(f"not JSON that can be read: {error}") from error
+    except ValueError as error:
         raise ReviewError(f"not JSON: {error}") from error
     if not isinstance(review, dict):
         raise ReviewError(f"a review is a map, not {type(review).__name__}")

@@ -40,6 +40,16 @@ def test_so_is_a_variable_that_does(name: str) -> None:
     assert partial("-v", {name: ""}) == ""
 
 
+def test_hosts_that_are_missing_in_silence_leave_their_plays_out() -> None:
+    assert partial("", {"ANSIBLE_HOST_PATTERN_MISMATCH": "ignore"}) == "ANSIBLE_HOST_PATTERN_MISMATCH"
+
+
+def test_a_configuration_below_the_home_is_read(tmp_path: Path) -> None:
+    (tmp_path / "x.cfg").write_text("[tags]\nskip = slow")
+    environment = {"HOME": str(tmp_path), "ANSIBLE_CONFIG": "~/x.cfg"}
+    assert partial_run("", environment) == f"[tags] in {tmp_path / 'x.cfg'}"
+
+
 def test_to_skip_all_tags_leaves_all_out() -> None:
     assert partial("", {"ANSIBLE_SKIP_TAGS": "all"}) == "ANSIBLE_SKIP_TAGS"
 

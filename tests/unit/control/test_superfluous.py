@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from runner.control.prune import MOST_LISTED, find
 from runner.control.superfluous import (
+    Fate,
     Findings,
     Judge,
     Scope,
@@ -25,7 +26,17 @@ from runner.errors import TooManyObjectsError
 from runner.execute.outcome import Ending, Outcome, Stats
 from runner.kube.discovery import ObjectsApi
 from runner.marks import MARK, Marks, ObjectName
-from runner.objects import PREFIX, PRIMARY, PRIMARY_TYPE, GroupVersionKind, Json, ObjectMeta, Owner, parse_meta
+from runner.objects import (
+    PREFIX,
+    PRIMARY,
+    PRIMARY_TYPE,
+    GroupVersionKind,
+    Json,
+    ObjectKey,
+    ObjectMeta,
+    Owner,
+    parse_meta,
+)
 from runner.serve.forward import parse_target
 from runner.serve.touched import Touched
 
@@ -99,7 +110,8 @@ def test_another_version_of_the_same_object_counts() -> None:
     ],
 )
 def test_of_a_kind_that_the_run_was_shown_without_anybody_looking_nothing_is(request_: str) -> None:
-    assert superfluous([meta("a")], touching(request_)) == set()
+    found = findings([meta("a")], touching(request_))
+    assert (found.superfluous, [fate for _, fate in found.doubtful]) == ([], [Fate.UNCLEAR])
 
 
 def test_what_a_list_has_shown_counts_as_read_and_the_rest_does_not() -> None:
@@ -174,7 +186,7 @@ def test_an_object_is_protected_that_is(more: dict[str, Any]) -> None:
 @pytest.mark.parametrize("plural", ["customresourcedefinitions", "events"])
 def test_kinds_that_are_never_pruned(plural: str) -> None:
     found = findings([meta("a.example.com")], touching(), plural=plural)
-    assert (found.superfluous, found.unproven) == ([], [])
+    assert (found.superfluous, found.doubtful) == ([], [])
 
 
 def test_a_namespace_that_the_run_works_in_is_left_alone() -> None:
@@ -195,21 +207,18 @@ def test_an_object_that_no_run_provably_created_is_kept_and_reported() -> None:
     ]
     found = findings(metas, touching())
     assert found.superfluous == []
-    assert [key.name for key in found.unproven] == [
-        "unmarked",
-        "copy",
-        "forged",
-        "inherited",
-        "inherited-elsewhere",
-    ]
+    assert found.doubtful == [(ObjectKey(MAPS.gvk, "default", each.name), Fate.UNPROVEN) for each in metas]
 
 
-RESOURCE: Json = {"metadata": {"uid": "uid-of-one", "generation": 1, "annotations": {"a": "1"}}}
+RESOURCE: Json = {
+    "metadata": {"uid": "uid-of-one", "generation": 1, "annotations": {"a": "1"}, "labels": {"a": "1"}},
+    "spec": {"size": 1},
+}
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def changed(**metadata: Any) -> Json:
-    return {"metadata": {**RESOURCE["metadata"], **metadata}}
+    return {**RESOURCE, "metadata": {**RESOURCE["metadata"], **metadata}}
 
 
 @pytest.mark.parametrize(
@@ -220,6 +229,10 @@ def changed(**metadata: Any) -> Json:
         (changed(annotations={f"{PREFIX}paused": "2025-01-01T00:00:00Z"}), ""),
         (changed(uid="uid-of-two", generation=1), "another custom resource has its name now"),
         (changed(deletionTimestamp="2026-01-01T00:00:00Z"), "the custom resource is being deleted"),
+        ({**RESOURCE, "status": {"phase": "Ready"}}, ""),
+        ({**RESOURCE, "spec": {"size": 2}}, "the custom resource's spec changed during the run"),
+        ({**RESOURCE, "data": {"a": "b"}}, "the custom resource's spec changed during the run"),
+        (changed(labels={"a": "2"}), "the custom resource's labels changed during the run"),
         (changed(generation=2), "the custom resource's spec changed during the run"),
         (changed(annotations={f"{PREFIX}paused": "true"}), "the custom resource was paused during the run"),
         (changed(annotations={f"{PREFIX}mode": "check"}), "the custom resource asks for check runs now"),

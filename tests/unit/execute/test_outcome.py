@@ -240,9 +240,28 @@ def test_nothing_is_left_out_by_a_task_that(events: list[Event]) -> None:
         event("playbook_on_no_hosts_matched", stdout="skipping: no hosts matched"),
         event("warning", stdout="[WARNING]: Could not match supplied host pattern, ignoring: workers"),
         event("verbose", stdout="[WARNING]: Unable to parse /tmp/hosts as an inventory source"),
+        event(
+            "warning", stdout="[WARNING]: Could not match supplied host pattern, ignoring:\nworkers_of_amsterdam"
+        ),
+        event("warning", stdout="[WARNING]: Unable to parse /tmp/my hosts/of all\nsites as an inventory source"),
     ],
 )
 def test_hosts_that_are_missing_leave_plays_out(warning: Event) -> None:
     found = outcome(warning, recap(ok={"localhost": 1}))
     assert found.succeeded
     assert found.left_out.startswith("a play of it had no hosts, or not all")
+
+
+def started(job: str, **result: Any) -> Event:
+    return event("runner_on_ok", task_action="shell", res={"ansible_job_id": job, **result})
+
+
+def test_a_task_that_still_goes_on_in_the_background_leaves_the_run_incomplete() -> None:
+    found = outcome(started("1.2", finished=0), started("1.3", finished=True), recap(ok={"localhost": 2}))
+    assert found.left_out == "a task of it still went on in the background (async)"
+
+
+def test_a_task_in_the_background_that_the_run_waited_for_is_complete() -> None:
+    assert (
+        outcome(started("1.2", finished=0), started("1.2", finished=1), recap(ok={"localhost": 2})).left_out == ""
+    )
