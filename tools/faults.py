@@ -38,7 +38,7 @@ def _fault(cells: list[str]) -> Fault:
     tests = tuple(_TEST.findall(before))
     if not (tests or missing):
         raise ValueError(f"docs/faults.md: {name!r} has no test and does not say that one is {MISSING}")
-    return Fault(name, done, tuple(re.findall(r"I\d", holds)), tests, missing)
+    return Fault(name, done, tuple(re.findall(r"I\d+", holds)), tests, missing)
 
 
 if __name__ == "__main__":
