@@ -323,9 +323,10 @@ def _scopes(body: Body, marks: Marks) -> frozenset[Scope]:
 def _unsigned(body: Body, marks: Marks) -> str:
     """The places of the annotation, shortened, if nobody with this key signed them."""
     text = texts((body.get("metadata") or {}).get("annotations")).get(PLACES, "")
-    return (
-        "" if not text or marks.unsigned(uid_of(body), text) else text.rpartition(";")[0][:_SHOWN] or text[:_SHOWN]
-    )
+    if not text or marks.unsigned(uid_of(body), text):
+        return ""
+    listed, _, _ = text.rpartition(";")
+    return "".join(filter(str.isprintable, (listed or text)[:_SHOWN]))
 
 
 def _kept(keys: Sequence[ObjectKey], why: str) -> str:

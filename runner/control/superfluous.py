@@ -189,7 +189,10 @@ def is_protected(meta: ObjectMeta) -> bool:
 
 @dataclass(slots=True)
 class Findings:
-    """The objects of all scopes by what becomes of them, and the scopes that couldn't be listed."""
+    """The objects of all scopes by what becomes of them, and the scopes that couldn't be listed.
+
+    `remaining` are those that a later run may find superfluous.
+    """
 
     superfluous: list[tuple[ObjectKey, ObjectMeta]] = field(default_factory=list)
     remaining: set[Name] = field(default_factory=set)
@@ -200,12 +203,10 @@ class Findings:
         """Sort the objects of one scope."""
         for meta in metas:
             key = ObjectKey(scope.gvk, meta.namespace, meta.name)
-            match judge.fate(scope, plural, meta):
-                case Fate.SUPERFLUOUS:
-                    self.superfluous.append((key, meta))
-                case Fate.UNPROVEN | Fate.UNCLEAR as doubt:
-                    self.doubtful.append((key, doubt))
-                case Fate.KEPT:
-                    self.remaining.add((plural, meta.namespace, meta.name))
-                case Fate.FOREIGN:
-                    pass
+            fate = judge.fate(scope, plural, meta)
+            if fate is Fate.SUPERFLUOUS:
+                self.superfluous.append((key, meta))
+            if fate in (Fate.UNPROVEN, Fate.UNCLEAR):
+                self.doubtful.append((key, fate))
+            if fate in (Fate.KEPT, Fate.UNCLEAR):
+                self.remaining.add((plural, meta.namespace, meta.name))

@@ -112,6 +112,7 @@ def test_another_version_of_the_same_object_counts() -> None:
 def test_of_a_kind_that_the_run_was_shown_without_anybody_looking_nothing_is(request_: str) -> None:
     found = findings([meta("a")], touching(request_))
     assert (found.superfluous, [fate for _, fate in found.doubtful]) == ([], [Fate.UNCLEAR])
+    assert found.remaining == {("configmaps", "default", "a")}
 
 
 def test_what_a_list_has_shown_counts_as_read_and_the_rest_does_not() -> None:
