@@ -48,11 +48,9 @@ FILES = ".admission"
 def wanted(settings: Settings, watches: Iterable[Watch]) -> bool:
     """Whether reviews are to be served: by default where a watch asks for it and the API server could reach us."""
     asked = any(watch.has_webhooks for watch in watches)
-    return asked and (settings.webhooks in ("on", "dev") or (settings.webhooks == "auto" and in_pod(settings)))
-
-
-def in_pod(settings: Settings) -> bool:
-    return bool(settings.cluster.service_host) and not settings.cluster.kubeconfig
+    return asked and (
+        settings.webhooks in ("on", "dev") or (settings.webhooks == "auto" and settings.cluster.in_pod)
+    )
 
 
 def parts(
@@ -92,7 +90,7 @@ class Admission:
         self._watches = [watch for watch in watches if watch.has_webhooks]
         self.converts = frozenset(watch.gvk for watch in self._watches if watch.conversions)
         self._stopping = stopping
-        self._lingers = LINGERS if in_pod(settings) else 0.0
+        self._lingers = LINGERS if settings.cluster.in_pod else 0.0
         place = private_root(settings.runner_dir) / FILES
         self._executor = Executor(place, settings.environment, sibling=executor)
         self._specs = Specs(place, settings.environment)
@@ -106,7 +104,7 @@ class Admission:
         )
         own = bool(settings.webhook_cert_secret) and settings.webhooks != "dev" and not _is_mounted(settings)
         self._directory = None if own or settings.webhooks == "dev" else _directory(settings)
-        self._needs_mount = self._directory is not None and in_pod(settings)
+        self._needs_mount = self._directory is not None and settings.cluster.in_pod
         self.certificate = ServingCertificate("webhooks", self._directory)
         self._secret: SecretCertificate | None = None
         if own:
