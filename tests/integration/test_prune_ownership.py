@@ -166,7 +166,7 @@ def test_annotations_that_a_role_takes_from_a_spec_adopt_nothing(
         cluster.give("one", own, config_map("precious", cluster.elsewhere, annotations=named))
         cluster.give("one", own)
     assert cluster.names(cluster.elsewhere) == {"own", "precious"}
-    cluster.give("one")
+    cluster.give("one", config_map("other", cluster.home))
     assert cluster.names(cluster.elsewhere) == {"precious"}
 
 
