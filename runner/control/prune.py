@@ -305,10 +305,10 @@ class Pruning:
 
 
 def _may_adopt(written: Unmarked, owner: Owner) -> bool:
-    """Whether an object without a mark may get one after a successful run that wrote it.
+    """Tell if an object without a mark may get one after a successful run that wrote it.
 
     The annotation that names an owner by name isn't enough: a role may have put it there from a tenant's spec. An
-    owner reference is: whoever may set it has the garbage collector delete the object anyway.
+    owner reference is: a user who may set it can have the garbage collector delete the object anyway.
     """
     by_uid = any(ref.uid == owner.uid for ref in written.meta.owners)
     return is_own(written.meta, owner) and (written.created or by_uid)

@@ -127,7 +127,7 @@ class _Webhook:
 
 
 def _keeps_spec(text: bytearray) -> bool:
-    """Whether object and old object have the same spec, as text: the API server writes equal values alike."""
+    """Compare the specs of object and old object as text: the API server writes equal values alike."""
     starts = [find(text, 0, "request", side, "spec") for side in ("object", "oldObject")]
     spans = [value_at(text, start) for start in starts if start is not None]
     return len(spans) == 2 and len({bytes(text[span.start : span.end]) for span in spans}) == 1
