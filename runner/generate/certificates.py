@@ -219,14 +219,14 @@ def _roles(asked: Asked) -> Iterable[Object]:
     if asked.converted:
         crds = {"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"]}
         cluster.append({**crds, "resourceNames": list(asked.converted), "verbs": ["get", "patch"]})
-    yield from _granted("Role", {"name": ROLES[0], "namespace": "system"}, own, subjects)
-    yield from _granted("ClusterRole", {"name": ROLES[1]}, cluster, subjects)
+    yield from granted("Role", {"name": ROLES[0], "namespace": "system"}, own, subjects)
+    yield from granted("ClusterRole", {"name": ROLES[1]}, cluster, subjects)
 
 
-def _granted(
+def granted(
     kind: str, metadata: Mapping[str, str], rules: list[Object], subjects: list[dict[str, str]]
 ) -> Iterable[Object]:
-    """A role, and its binding."""
+    """A role, and its binding to the subjects."""
     name = metadata["name"]
     yield {"apiVersion": f"{_RBAC}/v1", "kind": kind, "metadata": dict(metadata), "rules": rules}
     yield {

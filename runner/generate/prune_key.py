@@ -7,9 +7,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from runner.generate.certificates import granted
+
 FILE = Path("config/rbac/prune_key_role.yaml")
 NAME = "prune-key-role"
-_RBAC = "rbac.authorization.k8s.io"
 _ID, _FILE = "--leader-election-id", "--prune-key-file"
 
 
@@ -27,16 +28,8 @@ def roles(deployment: Mapping[str, Any]) -> list[dict[str, Any]]:
     name = f"{_value(arguments, _ID) or 'ansible-operator'}-prune-key"
     rules = [{**secrets, "verbs": ["create"]}, {**secrets, "resourceNames": [name], "verbs": ["get"]}]
     account = pod.get("serviceAccountName", "default")
-    return [
-        {"apiVersion": f"{_RBAC}/v1", "kind": "Role", "metadata": metadata, "rules": rules},
-        {
-            "apiVersion": f"{_RBAC}/v1",
-            "kind": "RoleBinding",
-            "metadata": {**metadata, "name": NAME.replace("role", "rolebinding")},
-            "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": NAME},
-            "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": "system"}],
-        },
-    ]
+    subjects = [{"kind": "ServiceAccount", "name": account, "namespace": "system"}]
+    return list(granted("Role", metadata, rules, subjects))
 
 
 def _value(arguments: list[str], flag: str) -> str:
