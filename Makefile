@@ -191,8 +191,10 @@ docs: $(DOCS)/.ready  ## Build the documentation as a site, build/docs/index.htm
 	$(DOCS)/bin/sphinx-build --quiet --fresh-env --fail-on-warning --keep-going -c docs . build/docs
 
 .PHONY: pins
-pins: $(READY)  ## Make the pinned requirements anew from pyproject.toml
+pins: $(READY)  ## Make the pinned requirements anew from pyproject.toml, and the checksum of the sample's collection
 	$(BIN)/python -m tools.pins
+	cd $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/ansible_collections \
+		&& sha256sum */*/MANIFEST.json >$(CURDIR)/requirements.sha256
 
 .PHONY: clean
 clean:  ## Remove the virtual environment and everything generated

@@ -92,7 +92,7 @@ context_without_galaxy() {
     rm -rf "$context"
     mkdir -p "$context"
     cp -r watches.yaml roles playbooks "$context"
-    PYTHONPATH= .venv/bin/python tools/pack_collection.py "$OUT/collections" >"$context/requirements.yml"
+    PYTHONPATH= .venv/bin/python tools/pack_collection.py "$OUT/collections" "$context"
     echo "$context"
 }
 

@@ -1,12 +1,15 @@
 """Packs kubernetes.core out of the virtual environment, for a machine that builds images without Ansible Galaxy.
 
-Prints a requirements.yml that names the archive as an image build sees it, in /collections.
+Writes into the build context a requirements.yml that names the archive as the build sees it, in /collections, and
+requirements.sha256. Galaxy's archive has another checksum: the virtual environment lacks some of its files.
 """
 
+import hashlib
 import json
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import tempfile
 from pathlib import Path
 from shutil import copytree
@@ -14,7 +17,7 @@ from shutil import copytree
 import yaml
 
 
-def main(target: Path) -> None:
+def main(target: Path, context: Path) -> None:
     installed = Path(sysconfig.get_paths()["purelib"]) / "ansible_collections" / "kubernetes" / "core"
     about = json.loads((installed / "MANIFEST.json").read_text())["collection_info"]
     fields = ("namespace", "name", "version", "authors", "description", "license", "tags", "dependencies")
@@ -27,9 +30,14 @@ def main(target: Path) -> None:
         galaxy = Path(sys.executable).with_name("ansible-galaxy")
         build = [str(galaxy), "collection", "build", "--force", "--output-path", str(target), str(source)]
         subprocess.run(build, check=True, stdout=subprocess.DEVNULL)
-    archive = f"/collections/kubernetes-core-{about['version']}.tar.gz"
-    yaml.safe_dump({"collections": [{"name": archive, "type": "file"}]}, sys.stdout)
+    name = f"kubernetes-core-{about['version']}.tar.gz"
+    wanted = {"collections": [{"name": f"/collections/{name}", "type": "file"}]}
+    (context / "requirements.yml").write_text(yaml.safe_dump(wanted))
+    with tempfile.TemporaryDirectory() as folder, tarfile.open(target / name) as archive:
+        archive.extract("MANIFEST.json", folder, filter="data")
+        checksum = hashlib.sha256((Path(folder) / "MANIFEST.json").read_bytes()).hexdigest()
+    (context / "requirements.sha256").write_text(f"{checksum}  kubernetes/core/MANIFEST.json\n")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -18,7 +18,8 @@ from runner.scaffold.changes import Changes, changing, existing, refuse, unmarke
 from runner.scaffold.names import Api, stem
 from runner.scaffold.project import Project, write_role
 from runner.scaffold.templates import template, tree
-from runner.validate.content.places import IMAGE_HOME
+from runner.validate.content import pins
+from runner.validate.content.places import IMAGE_HOME, find_places
 from runner.validate.documents import shown
 
 WATCHES = Path("watches.yaml")
@@ -57,10 +58,19 @@ def create_api(project: Project, wanted: Wanted, environment: Mapping[str, str])
             changes.copy(source.copied, roles.ROLES / source.role)
         if source.collection:
             changes.insert(_REQUIREMENTS, "collections", f"- name: {source.collection}")
+            _pin(project.directory, source.collection, changes, environment)
         changes.insert(WATCHES, "watches", template("watch.yaml", values))
         crd = define(project, wanted.api, changes, environment)
         _for_people(wanted.api, values, crd, changes)
         write_role(project.directory, changes, environment)
+
+
+def _pin(project: Path, collection: str, changes: Changes, environment: Mapping[str, str]) -> None:
+    """Where the project pins collections, the image is built with this one and those that it needs."""
+    if (project / pins.FILE).is_file():
+        before = pins.read_pins(changes.read(pins.FILE))
+        found = pins.installed(collection, find_places(project, environment))
+        changes.replace(pins.FILE, pins.pins_text(found | before))
 
 
 def watches_of(project: Project, environment: Mapping[str, str]) -> tuple[Watch, ...]:

@@ -16,7 +16,7 @@ from runner.objects import GroupVersionKind
 from runner.validate import consistency, documents, ignores
 from runner.validate.bundle import check as of_bundle
 from runner.validate.bundle.check import is_bundle
-from runner.validate.content import admission, dependencies
+from runner.validate.content import admission, dependencies, pins
 from runner.validate.content import check as ansible_content
 from runner.validate.content.installed import Installed
 from runner.validate.content.places import IMAGE_HOME, Places, find_places
@@ -66,6 +66,7 @@ def _of_content(
 ) -> list[Finding]:
     required, findings = dependencies.read_requirements(project)
     findings += dependencies.missing(required, places)
+    findings += pins.check(project, required, places)
     definitions = documents.of_kind(documents.read_manifests(project)[0], "CustomResourceDefinition")
     installed = Installed(places)
     for content, watches in _contents(watched).items():

@@ -71,6 +71,10 @@ _CONTENT = (
     _error("collection-missing", "a collection that is used is neither installed nor in requirements.yml"),
     _warning("collection-unlisted", "a collection that is used is installed here, and not in requirements.yml"),
     _warning("collection-not-installed", "a collection of requirements.yml is not installed here"),
+    _warning(
+        "collection-unpinned",
+        "requirements.sha256 lacks a collection of requirements.yml, or has another's checksum",
+    ),
 )
 _ANSIBLE = (
     _error("task-invalid", "a task has no module, or two"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -76,7 +76,7 @@ def check(
             continue
         found = places.collection(collection, item.beside)
         if found and requirements.file and _comes_from_elsewhere(found, places, item):
-            if collection not in _with_others(requirements, places):
+            if collection not in with_others(requirements.collections, places):
                 what = _what(item, short_names)
                 message = f"{what} needs the collection {collection}, which is here and not in {requirements.file}"
                 yield _finding("collection-unlisted", item, f"{message}: add it, or the image may lack it")
@@ -94,10 +94,10 @@ def _comes_from_elsewhere(found: Path, places: Places, item: Used) -> bool:
     return not any(found.is_relative_to(place) for place in own)
 
 
-def _with_others(requirements: Requirements, places: Places) -> set[str]:
-    """The collections that requirements.yml lists, and those that these bring along."""
+def with_others(names: Iterable[str], places: Places) -> set[str]:
+    """These collections, and those that they bring along."""
     found: set[str] = set()
-    wanted = list(requirements.collections)
+    wanted = list(names)
     while wanted:
         name = wanted.pop()
         directory = places.collection(name) if name not in found and _COLLECTION.fullmatch(name) else None

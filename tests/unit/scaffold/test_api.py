@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +172,28 @@ def test_a_role_of_a_collection_is_named_and_required(project: Path, tmp_path: P
     assert {"name": "my.things"} in loaded(project / "requirements.yml")["collections"]
     assert not (project / "roles/cache").exists()
     assert loaded(project / "config/samples/website.yaml")["spec"] == {"size": 3}
+
+
+def test_a_collection_that_is_required_is_pinned_with_those_that_it_needs(project: Path, tmp_path: Path) -> None:
+    collections = tmp_path / "collections/ansible_collections"
+    role(collections / "my/things/roles/cache", type="int", default=3)
+    (collections / "my/base").mkdir()
+    for name, needs in (("my/things", {"my.base": "*"}), ("my/base", {})):
+        (collections / name / "MANIFEST.json").write_text(json.dumps({"collection_info": {"dependencies": needs}}))
+    before = (project / "requirements.sha256").read_text().splitlines()
+    assert create(*API, "--from-role", "my.things.cache") == 0
+    expected = [
+        f"{sha256((collections / name / 'MANIFEST.json').read_bytes()).hexdigest()}  {name}/MANIFEST.json"
+        for name in ("my/base", "my/things")
+    ]
+    assert (project / "requirements.sha256").read_text().splitlines() == [*before, *expected]
+
+
+def test_a_project_that_pins_no_collections_need_not(project: Path, tmp_path: Path) -> None:
+    (project / "requirements.sha256").unlink()
+    role(tmp_path / "collections/ansible_collections/my/things/roles/cache", type="int", default=3)
+    assert create(*API, "--from-role", "my.things.cache") == 0
+    assert not (project / "requirements.sha256").exists()
 
 
 def test_a_role_that_a_person_has_edited_stays(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

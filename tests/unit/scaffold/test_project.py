@@ -155,7 +155,9 @@ def test_its_image_is_built_as_the_sample_operators(project: Path) -> None:
 
 
 def test_all_that_its_image_copies_is_there_and_sent_to_the_builder(project: Path) -> None:
-    copied = re.findall(r"^COPY (\S+?)/? ", (project / "Dockerfile").read_text(), re.MULTILINE)
+    lines = re.findall(r"^COPY (.*) \S+$", (project / "Dockerfile").read_text(), re.MULTILINE)
+    copied = [name.rstrip("/") for line in lines for name in line.split()]
+    assert len(copied) == 5
     sent = (project / ".dockerignore").read_text().splitlines()
     assert [name for name in copied if f"!{name}" not in sent or not (project / name).exists()] == []
 

@@ -97,6 +97,11 @@ class Sound:
             place = self.home / ".ansible/collections/ansible_collections" / namespace / collection
             (place / "roles" / role[0] / "tasks" if role else place).mkdir(parents=True, exist_ok=True)
 
+    def manifest(self, name: str, text: str) -> None:
+        """Give an installed collection the manifest that Galaxy's have."""
+        place = self.home / ".ansible/collections/ansible_collections" / Path(*name.split("."))
+        (place / "MANIFEST.json").write_text(text)
+
     def validate(self) -> list[str]:
         found = validate(self.path, self.path / "watches.yaml", self.environment)
         return [str(finding).replace(f"{self.path}/", "") for finding in found]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+
 import pytest
 
 from tests.unit.validate.conftest import Sound
@@ -124,6 +126,39 @@ def test_a_required_collection_that_is_not_installed_is_one_warning(sound: Sound
 def test_a_required_collection_that_is_installed_is_no_finding(sound: Sound, item: str) -> None:
     sound.write({"requirements.yml": f"collections:\n  - {item}\n"})
     sound.install("some.where")
+    assert sound.validate() == []
+
+
+PINNED = f"{sha256(b'{}').hexdigest()}  some/where/MANIFEST.json\n"
+
+
+@pytest.mark.parametrize(
+    ("pins", "expected"),
+    [
+        ("", "requirements.sha256 has no checksum of some.where, without which"),
+        (PINNED.replace("where", "other"), "requirements.sha256 has no checksum of some.where, without which"),
+        ("0" * 64 + PINNED[64:], "some.where as it is installed here has not the checksum of requirements.sha256"),
+    ],
+)
+def test_a_required_collection_that_the_images_build_would_refuse_is_a_warning(
+    sound: Sound, pins: str, expected: str
+) -> None:
+    sound.write({"requirements.yml": "collections:\n  - {name: some.where}\n", "requirements.sha256": pins})
+    sound.install("some.where")
+    sound.manifest("some.where", "{}")
+    (finding,) = sound.validate()
+    assert finding.startswith(f"warning: requirements.yml:2: collections: {expected}")
+
+
+@pytest.mark.parametrize("pins", [PINNED, None])
+def test_a_required_collection_that_is_pinned_or_in_a_project_without_pins_is_no_finding(
+    sound: Sound, pins: str | None
+) -> None:
+    sound.write({"requirements.yml": "collections:\n  - {name: some.where}\n"})
+    if pins is not None:
+        sound.write({"requirements.sha256": pins})
+    sound.install("some.where")
+    sound.manifest("some.where", "{}")
     assert sound.validate() == []
 
 
