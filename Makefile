@@ -43,15 +43,23 @@ check: $(READY)  ## Format, lint, types, import contracts and the roles
 	$(BIN)/lint-imports
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/ansible-lint -q
 
+# Dear tests first: what a worker has yet to do is taken over by another from its end.
+FIRST := tests/docs tests/corpus tests/integration tests/parity tests/contract tests/unit
+
 .PHONY: test
-test: check  ## All tests, with a real Kubernetes API and real Ansible, parity and corpus included; half an hour
-	$(BIN)/pytest -n $(WORKERS) --dist loadscope || { \
-		echo "What failed beside the others, once more by itself:"; \
-		$(BIN)/pytest --last-failed --last-failed-no-failures none --maxfail 1; }
+test: check  ## The tests, each once, with a real Kubernetes API and real Ansible; ten minutes
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(FIRST)
+
+.PHONY: test-all
+test-all: test faults  ## All of `test` and of `faults`; 25 minutes
+
+.PHONY: faults
+faults: $(READY)  ## What takes longer: outages, kills, memory, clocks, load, and the bounds of what runs cost; needs root
+	FAULTS=all $(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder tests/robustness tests/perf
 
 .PHONY: corpus
 corpus: $(READY)  ## Are warm runs the same as stock Ansible's? Every feature that roles use, cold and warm
-	$(BIN)/pytest -n $(WORKERS) tests/corpus
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal tests/corpus
 
 .PHONY: test-fast
 test-fast: $(READY)  ## The tests that need no cluster; seconds
@@ -59,11 +67,7 @@ test-fast: $(READY)  ## The tests that need no cluster; seconds
 
 .PHONY: parity
 parity: $(READY)  ## Is it a drop-in? Every row of tests/parity; OPERATOR=command for another executable, GO=1 if Go's
-	$(BIN)/pytest $(if $(GO),--parity-go,-n $(WORKERS) --dist loadscope) $(if $(OPERATOR),--operator '$(OPERATOR)') tests/parity
-
-.PHONY: faults
-faults: $(READY)  ## What was done to it on purpose: every test of docs/faults.md
-	FAULTS=all $(BIN)/pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder $$($(BIN)/python -m tools.faults)
+	$(BIN)/pytest $(if $(GO),--parity-go,-n $(WORKERS) --dist worksteal) $(if $(OPERATOR),--operator '$(OPERATOR)') tests/parity
 
 .PHONY: image
 image: $(READY)  ## Build the base image and the sample operator's; BASE=debootstrap where no registry is
@@ -93,7 +97,8 @@ test-cgroup2: $(READY)  ## The operator in pods of that node with cgroups of ver
 
 .PHONY: test-ansible
 test-ansible: $(READY)  ## The tests that run Ansible; ANSIBLE=2.18 runs them on that release of ansible-core
-	$(BIN)/pytest -n $(WORKERS) --dist loadscope tests/integration tests/robustness tests/corpus --ignore-glob='*/test_dev_*'
+	$(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder \
+		tests/corpus tests/robustness tests/integration --ignore-glob='*/test_dev_*'
 
 .PHONY: bundle
 bundle: $(READY)  ## What OLM installs the sample operator from, checked; VERSION=0.1.0 IMAGE=name:tag
