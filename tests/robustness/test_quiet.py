@@ -21,8 +21,9 @@ from bench import accounting
 from bench.observer import Object, Observer, condition, wait_for
 from bench.operator import OperatorProcess
 from runner.dev.controlplane import ControlPlane
+from tests.fixtures.watcher import unix
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800), pytest.mark.xdist_group("quiet")]
 
 QUIET = float(os.environ.get("QUIET", "15"))
 BUILD = 6
@@ -67,13 +68,10 @@ class Quiet:
 
     def settle(self) -> None:
         """Wait until no run has ended for a while."""
-        seen, since = len(self.runs()), time.monotonic()
 
         def settled() -> bool:
-            nonlocal seen, since
-            if len(self.runs()) != seen:
-                seen, since = len(self.runs()), time.monotonic()
-            return time.monotonic() - since > SETTLED
+            last = max(unix(record["ts"]) for record in self.operator.records("Reconciled"))
+            return time.time() - last > SETTLED
 
         wait_for("the operator to settle", settled, seconds=120)
 
