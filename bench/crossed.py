@@ -46,28 +46,32 @@ sys.setprofile(_profile)
 """As `sitecustomize`: each interpreter imports it when it starts, and a forked process goes on with it."""
 
 
-def crossed(directory: Path) -> set[str]:
+def crossed(plane: ControlPlane, directory: Path) -> set[str]:
     """The modules of this package that one change of a custom resource crosses, in all processes; warm."""
     flag, found = directory / "flag", directory / "found"
     flag.write_bytes(b"\0")
     found.touch()
     (directory / "sitecustomize.py").write_text(HOOK)
     project = _project(directory / "project")
-    with ControlPlane(directory / "plane") as plane:
-        observer = Observer(plane.kubeconfig)
-        observer.apply(any_spec(f"{GROUP}/v1", KIND))
-        wait_for("the kind to be served", lambda: observer.serves(f"{GROUP}/v1", KIND), seconds=30)
-        environment = {"PYTHONPATH": str(directory), "TRACE_FLAG": str(flag), "TRACE_FOUND": str(found)}
-        flags = ("--executor=warm", "--max-concurrent-reconciles=1")
-        operator = OperatorProcess(project, plane.kubeconfig, directory / "work", *flags, environment=environment)
-        with operator:
-            for generation in range(1, _WARM):
-                _reconcile(generation, observer, operator)
-            _set(flag, on=True)
-            _reconcile(_WARM, observer, operator)
-            _wait_for_quiet(found)
-            _set(flag, on=False)  # its end is no part of it
-        observer.close()
+    observer = Observer(plane.kubeconfig)
+    observer.apply(any_spec(f"{GROUP}/v1", KIND))
+    wait_for("the kind to be served", lambda: observer.serves(f"{GROUP}/v1", KIND), seconds=30)
+    environment = {
+        "WATCH_NAMESPACE": "default",
+        "PYTHONPATH": str(directory),
+        "TRACE_FLAG": str(flag),
+        "TRACE_FOUND": str(found),
+    }
+    flags = ("--executor=warm", "--max-concurrent-reconciles=1")
+    operator = OperatorProcess(project, plane.kubeconfig, directory / "work", *flags, environment=environment)
+    with operator:
+        for generation in range(1, _WARM):
+            _reconcile(generation, observer, operator)
+        _set(flag, on=True)
+        _reconcile(_WARM, observer, operator)
+        _wait_for_quiet(found)
+        _set(flag, on=False)  # its end is no part of it
+    observer.close()
     files = {Path(line) for line in found.read_text().splitlines()}
     ours = (file for file in files if file.is_relative_to(PACKAGE) and file.name != "__init__.py")
     return {str(file.relative_to(PACKAGE)) for file in ours}
@@ -128,8 +132,8 @@ def _resource(number: int) -> dict[str, object]:
 
 
 def main() -> int:
-    with tempfile.TemporaryDirectory(prefix="crossed-") as directory:
-        modules = sorted(crossed(Path(directory)))
+    with tempfile.TemporaryDirectory(prefix="crossed-") as name, ControlPlane(Path(name) / "plane") as plane:
+        modules = sorted(crossed(plane, Path(name)))
     for module in modules:
         print(f"{len((PACKAGE / module).read_text().splitlines()):4}  {module}")  # noqa: T201
     print(f"{len(modules)} modules are crossed by one warm reconcile", file=sys.stderr)  # noqa: T201
