@@ -27,6 +27,8 @@ VERBS = ("list", "watch", "get", "put", "post", "patch")
 """Of the operator and of its runs, which delete nothing here."""
 REASONS = {500: "InternalError", 429: "TooManyRequests", 504: "Timeout"}
 STATUSES = REASONS if ALL else [429]
+WATCHES, GAPS = (pytest.mark.xdist_group(f"answers-{part}") for part in ("watches", "gaps"))
+"""Each has an operator of its own, so that no process of the tests has all of them."""
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +54,9 @@ def name() -> str:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-@pytest.mark.parametrize("status", STATUSES)
+@pytest.mark.parametrize(
+    "status", [pytest.param(each, marks=pytest.mark.xdist_group(f"answers-{each}")) for each in STATUSES]
+)
 def test_whatever_is_refused_for_a_while_is_done_in_the_end(
     stage: Stage, name: str, status: int, verb: str
 ) -> None:
@@ -64,6 +68,8 @@ def test_whatever_is_refused_for_a_while_is_done_in_the_end(
             return None
         return Refusal(status, REASONS[status], {"Retry-After": "1"} if status == 429 else {})
 
+    if verb in ("list", "watch"):
+        stage.forgets_trouble()
     stage.between.before = before
     if verb == "list":
         stage.between.lines = once(expired)
@@ -95,6 +101,7 @@ def once(hook: Callable[[Call, bytes], Iterable[bytes]]) -> Callable[[Call, byte
     return lines
 
 
+@WATCHES
 def test_a_storm_of_conflicts_ends_in_what_was_asked_for(stage: Stage, name: str) -> None:
     numbers = count()
 
@@ -108,6 +115,7 @@ def test_a_storm_of_conflicts_ends_in_what_was_asked_for(stage: Stage, name: str
     assert stage.problems() == []
 
 
+@WATCHES
 def test_answers_that_come_two_seconds_late_change_nothing(stage: Stage, name: str) -> None:
     stage.between.delay = 2.0
     stage.things.create(name)
@@ -118,6 +126,7 @@ def test_answers_that_come_two_seconds_late_change_nothing(stage: Stage, name: s
     assert stage.problems() == []
 
 
+@WATCHES
 def test_json_that_is_cut_is_read_again(stage: Stage, name: str) -> None:
     spoiled: dict[str, int] = {}
 
@@ -132,25 +141,9 @@ def test_json_that_is_cut_is_read_again(stage: Stage, name: str) -> None:
     assert stage.problems() == []
 
 
-def test_watch_events_that_are_cut_are_seen_again(stage: Stage, name: str) -> None:
-    numbers: dict[str, int] = {}
-
-    def lines(call: Call, line: bytes) -> Iterable[bytes]:
-        """Of each kind, every second one is cut."""
-        numbers[call.path] = numbers.get(call.path, 0) + 1
-        if numbers[call.path] % 2:
-            yield line[: len(line) // 2]
-            raise CutError
-        yield line
-
-    stage.between.lines = lines
-    stage.lives(name)
-
-    assert sum(numbers.values()) > 2
-    assert stage.problems() == []
-
-
+@WATCHES
 def test_events_that_come_twice_and_in_another_order_lead_to_no_other_run(stage: Stage, name: str) -> None:
+    stage.forgets_trouble()
     stage.between.lines = repeated("/things")
     stage.between.cut_watches()
     stage.lives(name)
@@ -160,11 +153,13 @@ def test_events_that_come_twice_and_in_another_order_lead_to_no_other_run(stage:
     assert stage.problems() == []
 
 
+@WATCHES
 def test_events_of_a_child_that_come_twice_and_in_another_order_lead_to_no_other_run(
     stage: Stage, name: str
 ) -> None:
     uid = stage.things.create(name, {"text": "a"})["metadata"]["uid"]
     stage.things.wait(name, "Successful")
+    stage.forgets_trouble()
     stage.between.lines = repeated("/configmaps")
     stage.between.cut_watches()
     for number in range(3):
@@ -196,12 +191,12 @@ def repeated(path: str) -> Callable[[Call, bytes], Iterable[bytes]]:
     return lines
 
 
+@GAPS
 @pytest.mark.parametrize("how", ["answer", "event"])
 def test_a_version_that_has_expired_leads_to_a_new_list(stage: Stage, name: str, how: str) -> None:
     stage.things.create(name)
     stage.things.wait(name, "Successful")
-    away = Away(stage.between)
-    away.begin()
+    Away(stage).begin()
     stage.things.patch(name, {"spec": {"text": "changed meanwhile"}})
     expire(stage.between, how)
     stage.things.wait(name, "Successful")
@@ -210,13 +205,13 @@ def test_a_version_that_has_expired_leads_to_a_new_list(stage: Stage, name: str,
     assert stage.problems() == []
 
 
+@GAPS
 def test_an_object_that_is_deleted_and_made_anew_while_nobody_looks_is_run_as_a_new_one(
     stage: Stage, name: str
 ) -> None:
     first = stage.things.create(name, {"text": "a"})
     stage.things.wait(name, "Successful")
-    away = Away(stage.between)
-    away.begin()
+    Away(stage).begin()
     stage.things.patch(name, {"metadata": {"finalizers": []}})  # as somebody does who will not wait
     stage.things.delete(name)
     wait_for("it to be gone", lambda: not stage.things.get(name), seconds=PATIENCE)
@@ -231,6 +226,7 @@ def test_an_object_that_is_deleted_and_made_anew_while_nobody_looks_is_run_as_a_
     assert stage.problems() == []
 
 
+@GAPS
 def test_what_the_object_before_left_behind_gives_one_of_its_name_no_second_run(stage: Stage, name: str) -> None:
     """The watch tells late that it was made anew, and its predecessor's child ends meanwhile."""
     first = stage.things.create(name, {"text": "a"})
@@ -238,7 +234,7 @@ def test_what_the_object_before_left_behind_gives_one_of_its_name_no_second_run(
     child = Child(stage.things.observer, name)
     child.hold()
     stage.watcher.rests()
-    Away(stage.between, "/things").begin()
+    Away(stage, "/things").begin()
     stage.things.patch(name, {"metadata": {"finalizers": []}})
     stage.things.delete(name)
     wait_for("it to be gone", lambda: not stage.things.get(name), seconds=PATIENCE)
@@ -294,6 +290,7 @@ def told_of(stage: Stage, name: str) -> list[object]:
     return [one for one in enqueued if one["key"].endswith(f"/{name}") and one["trigger"] in ("created", "start")]
 
 
+@GAPS
 def test_a_right_that_is_taken_away_and_given_back_costs_nothing_that_was_asked_for_meanwhile(
     stage: Stage, name: str
 ) -> None:
@@ -303,6 +300,7 @@ def test_a_right_that_is_taken_away_and_given_back_costs_nothing_that_was_asked_
     def before(call: Call) -> Refusal | None:
         return Refusal(403, "Forbidden") if "/things" in call.path else None
 
+    stage.forgets_trouble()
     stage.between.before = before
     stage.between.cut_watches()
     stage.things.patch(name, {"spec": {"text": "b"}})
@@ -311,6 +309,26 @@ def test_a_right_that_is_taken_away_and_given_back_costs_nothing_that_was_asked_
     stage.things.wait(name, "Successful", seconds=120)
     stage.goes(name)
 
+    assert stage.problems() == []
+
+
+@GAPS
+def test_watch_events_that_are_cut_are_seen_again(stage: Stage, name: str) -> None:
+    numbers: dict[str, int] = {}
+
+    def lines(call: Call, line: bytes) -> Iterable[bytes]:
+        """Of each kind, every second one is cut."""
+        numbers[call.path] = numbers.get(call.path, 0) + 1
+        if numbers[call.path] % 2:
+            yield line[: len(line) // 2]
+            raise CutError
+        yield line
+
+    stage.forgets_trouble()
+    stage.between.lines = lines
+    stage.lives(name)
+
+    assert sum(numbers.values()) > 2
     assert stage.problems() == []
 
 
@@ -325,10 +343,11 @@ class Away:
     Below `path` alone, where one is given.
     """
 
-    between: Gateway
+    stage: Stage
     path: str = ""
 
     def begin(self) -> None:
+        self.stage.forgets_trouble()
         met = threading.Event()
 
         def before(call: Call) -> Refusal | None:
@@ -337,8 +356,8 @@ class Away:
             met.set()
             return Refusal(503, "ServiceUnavailable")
 
-        self.between.before = before
-        self.between.cut_watches()
+        self.stage.between.before = before
+        self.stage.between.cut_watches()
         assert met.wait(30)
 
 
