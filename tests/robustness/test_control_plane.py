@@ -28,6 +28,7 @@ PATIENCE = 90.0
 """Seconds: the operator may wait for most of a minute before it asks an API server again that was away."""
 COLLECTED = 150.0
 """Seconds: Kubernetes' garbage collector may wait twice, up to a minute each, before it watches again."""
+KILLED, RESTORED = (pytest.mark.xdist_group(f"store-{what}") for what in ("killed", "restored"))
 STORE = ("kube-apiserver", "etcd")
 VERSIONS = ("1.33", "1.36") if ALL else ("1.33",)
 """Of Kubernetes: what the API server becomes, one after the other."""
@@ -59,6 +60,11 @@ class Stage:
     def problems(self) -> list[str]:
         return self.watcher.problems([self.operator])
 
+    def collect_garbage(self) -> None:
+        """Restart Kubernetes' own controllers: after an outage they may wait twice, up to a minute each."""
+        self.plane.stop_component("kube-controller-manager")
+        self.plane.start_component("kube-controller-manager")
+
     def becomes(self, version: str) -> None:
         """The API server is restarted as that version of itself, as far as its flag for it goes."""
         name, layout, state = "kube-apiserver", self.plane.layout, self.plane.state()
@@ -68,6 +74,7 @@ class Stage:
         command = [str(find_programs().path(name)), *known.arguments, f"--emulated-version={version}"]
         processes.spawn(command, layout.record(name), layout.log(name), layout.directory)
         wait_for("the API server to be ready", self._is_ready, seconds=PATIENCE)
+        self.collect_garbage()
 
     def _is_ready(self) -> bool:
         try:
@@ -80,14 +87,13 @@ class Stage:
         return f"{answer['emulationMajor']}.{answer['emulationMinor']}"
 
     def set_back(self, snapshot: Path) -> None:
-        """What the data store holds is what it held then. Kubernetes's own controllers have to be told."""
+        """What the data store holds is what it held then. Kubernetes' own controllers have to be told."""
         for name in STORE:
             self.plane.stop_component(name)
         shutil.rmtree(self.plane.layout.data)
         shutil.copytree(snapshot, self.plane.layout.data)
         self.start()
-        self.plane.stop_component("kube-controller-manager")
-        self.plane.start_component("kube-controller-manager")
+        self.collect_garbage()
 
     def start(self) -> None:
         """Both at once, as the start of either waits for the API server to be ready."""
@@ -116,6 +122,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         observer.close()
 
 
+@KILLED
 @pytest.mark.parametrize("component", STORE)
 def test_killed_in_the_middle_of_a_run_it_costs_no_result(stage: Stage, component: str) -> None:
     name = f"killed-{component}"
@@ -123,6 +130,7 @@ def test_killed_in_the_middle_of_a_run_it_costs_no_result(stage: Stage, componen
     wait_for("the run to begin", lambda: stage.is_run(name), seconds=PATIENCE)
     stage.plane.stop_component(component)
     stage.plane.start_component(component)
+    stage.collect_garbage()
     stage.settles(name)
     stage.things.patch(name, {"spec": {"seconds": 0}})
     stage.settles(name)
@@ -131,6 +139,7 @@ def test_killed_in_the_middle_of_a_run_it_costs_no_result(stage: Stage, componen
     assert stage.problems() == []
 
 
+@KILLED
 def test_what_is_changed_as_soon_as_a_restarted_api_server_is_back_is_run_and_nothing_else(stage: Stage) -> None:
     for name in ("changed", "untouched"):
         stage.things.create(name)
@@ -139,6 +148,7 @@ def test_what_is_changed_as_soon_as_a_restarted_api_server_is_back_is_run_and_no
     stage.plane.stop_component("kube-apiserver", grace=10)
     stage.plane.start_component("kube-apiserver")
     stage.things.patch("changed", {"spec": {"text": "b"}})
+    stage.collect_garbage()
     stage.settles("changed")
 
     assert [run.uid for run in stage.watcher.runs()[before:]] == [stage.things.get("changed")["metadata"]["uid"]]
@@ -147,6 +157,7 @@ def test_what_is_changed_as_soon_as_a_restarted_api_server_is_back_is_run_and_no
         stage.goes(name)
 
 
+@KILLED
 def test_an_api_server_that_becomes_another_version_in_the_middle_of_a_run_costs_no_result(stage: Stage) -> None:
     alone = "untouched-by-versions"  # of no other test: what led to a run of an earlier one may lead to one of it
     stage.things.create(alone)
@@ -167,6 +178,7 @@ def test_an_api_server_that_becomes_another_version_in_the_middle_of_a_run_costs
     stage.goes(alone)
 
 
+@RESTORED
 @pytest.mark.parametrize("running", [True, False])
 def test_after_a_restore_of_the_data_store_what_is_there_then_is_what_counts(
     stage: Stage, tmp_path: Path, running: bool
