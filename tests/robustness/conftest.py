@@ -13,6 +13,8 @@ from tests.fixtures.gateway import Gateway, gateway
 from tests.fixtures.operators import Project
 from tests.fixtures.watcher import Watcher, watched, watching
 
+LONGEST = "test_soak.py"
+
 
 @pytest.fixture
 def book(project: Project) -> Path:
@@ -31,3 +33,8 @@ def between(control_plane: ControlPlane) -> Iterator[Gateway]:
     """Stands between the API server and an operator that logs in there."""
     with gateway(control_plane) as it:
         yield it
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest begins first: of several processes one would be left alone with it."""
+    items.sort(key=lambda item: item.path.name != LONGEST)
