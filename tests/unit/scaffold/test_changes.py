@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import resource
-from collections.abc import Iterator
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -55,23 +55,28 @@ def test_a_failure_brings_back_what_was_there(tmp_path: Path) -> None:
     assert (tmp_path / "old").read_text() == MARKED
 
 
-@pytest.fixture
-def full_disk(tmp_path: Path) -> Iterator[None]:
-    """No file may grow beyond 20 bytes; one has."""
-    (tmp_path / "old").write_text("mine, all of it, as long as it is")
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (20, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+REPLACES_ON_A_FULL_DISK = """
+import resource, sys
+from pathlib import Path
 
+from runner.errors import SettingsError
+from runner.scaffold.changes import changing
 
-@pytest.mark.usefixtures("full_disk")
-def test_a_file_that_cannot_be_written_keeps_what_was_in_it(tmp_path: Path) -> None:
-    with (
-        pytest.raises(SettingsError, match=r"^old cannot be written: File too large$"),
-        changing(tmp_path) as changes,
-    ):
+resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))
+try:
+    with changing(Path(sys.argv[1])) as changes:
         changes.replace(Path("old"), "a text that is longer than the disk has room for")
+except SettingsError as error:
+    sys.exit(str(error))
+"""
+"""The limit is for all files of a process, also for the one that pytest may write its output to."""
+
+
+def test_a_file_that_cannot_be_written_keeps_what_was_in_it(tmp_path: Path) -> None:
+    (tmp_path / "old").write_text("mine, all of it, as long as it is")
+    command = [sys.executable, "-c", REPLACES_ON_A_FULL_DISK, str(tmp_path)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (1, "old cannot be written: File too large\n")
     assert files(tmp_path) == {"old": "mine, all of it, as long as it is"}
 
 
