@@ -27,6 +27,35 @@ class Row:
     reason: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Makes the rows that the batch of this name observes."""
+
+    name: str
+
+    def __call__(
+        self,
+        id: str,  # noqa: A002  (the word of the tables)
+        says: str,
+        seen: Callable[[Facts], object],
+        expected: object = True,
+        *,
+        mended: bool = False,
+    ) -> Row:
+        return Row(id, says, self.name, seen, expected, mended)
+
+
+cli, console, inputs, life, proxy, refusals, rotation, status, triggers, values = map(
+    Batch,
+    ("cli", "console", "inputs", "life", "proxy", "refusals", "rotation", "status", "triggers", "values"),
+)
+
+
+def untested(id: str, says: str, reason: str) -> Row:  # noqa: A002  (the word of the tables)
+    """A row that no batch observes, with the reason."""
+    return Row(id, says, reason=reason)
+
+
 def within(wanted: Mapping[str, object], found: object) -> bool:
     """Whether a map has at least these keys with these values."""
     return isinstance(found, Mapping) and all(found.get(key) == value for key, value in wanted.items())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.parity.rows import Facts, Row
+from tests.parity.rows import Facts, console
 
 OPENING = "--------------------------- Ansible Task StdOut -------------------------------"
 
@@ -32,188 +32,136 @@ def recap(facts: Facts, name: str) -> str:
 
 
 TASKS = (
-    Row(
-        id="console-start",
-        says="[playbook task start] for each task but set_fact and debug",
-        batch="console",
-        seen=lambda f: started(f, "tasks"),
-        expected=["Full debug", "Looped", "Ignored", "Refused", "Tell"],
+    console(
+        "console-start",
+        "[playbook task start] for each task but set_fact and debug",
+        lambda f: started(f, "tasks"),
+        ["Full debug", "Looped", "Ignored", "Refused", "Tell"],
     ),
-    Row(
-        id="console-start-literal",
-        says="action names compare literally",
-        batch="console",
-        seen=lambda f: "Full debug" in started(f, "tasks"),
+    console(
+        "console-start-literal", "action names compare literally", lambda f: "Full debug" in started(f, "tasks")
     ),
-    Row(
-        id="console-start-level",
-        says="as INFO",
-        batch="console",
-        seen=lambda f: {record["level"] for record in records(f, "tasks", "[playbook task start]")},
-        expected={"info"},
+    console(
+        "console-start-level",
+        "as INFO",
+        lambda f: {record["level"] for record in records(f, "tasks", "[playbook task start]")},
+        {"info"},
     ),
-    Row(
-        id="console-start-block",
-        says="with a block",
-        batch="console",
-        seen=lambda f: "TASK [shown : Looped] ****" in f["tasks out"],
+    console("console-start-block", "with a block", lambda f: "TASK [shown : Looped] ****" in f["tasks out"]),
+    console(
+        "console-debug", "[playbook debug] for debug", lambda f: len(records(f, "tasks", "[playbook debug]")), 1
     ),
-    Row(
-        id="console-debug",
-        says="[playbook debug] for debug",
-        batch="console",
-        seen=lambda f: len(records(f, "tasks", "[playbook debug]")),
-        expected=1,
+    console(
+        "console-debug-args",
+        "with EventData.TaskArgs",
+        lambda f: "EventData.TaskArgs" in records(f, "tasks", "[playbook debug]")[0],
     ),
-    Row(
-        id="console-debug-args",
-        says="with EventData.TaskArgs",
-        batch="console",
-        seen=lambda f: "EventData.TaskArgs" in records(f, "tasks", "[playbook debug]")[0],
+    console(
+        "console-debug-block",
+        "and a block with the task's title",
+        lambda f: titled("Short debug") in f["tasks out"] or titled("shown : Short debug") in f["tasks out"],
     ),
-    Row(
-        id="console-debug-block",
-        says="and a block with the task's title",
-        batch="console",
-        seen=lambda f: titled("Short debug") in f["tasks out"] or titled("shown : Short debug") in f["tasks out"],
+    console(
+        "console-debug-literal", "not for ansible.builtin.debug", lambda f: "full words" in f["tasks out"], False
     ),
-    Row(
-        id="console-debug-literal",
-        says="not for ansible.builtin.debug",
-        batch="console",
-        seen=lambda f: "full words" in f["tasks out"],
-        expected=False,
+    console(
+        "console-items",
+        "an item that is ok: a block only",
+        lambda f: "(item=one)" in f["tasks out"] and "(item=two)" in f["tasks out"],
     ),
-    Row(
-        id="console-items",
-        says="an item that is ok: a block only",
-        batch="console",
-        seen=lambda f: "(item=one)" in f["tasks out"] and "(item=two)" in f["tasks out"],
+    console(
+        "console-failed",
+        "[playbook task failed], as ERROR, also when ignored",
+        lambda f: [record["level"] for record in records(f, "tasks", "[playbook task failed]")],
+        ["error"],
     ),
-    Row(
-        id="console-failed",
-        says="[playbook task failed], as ERROR, also when ignored",
-        batch="console",
-        seen=lambda f: [record["level"] for record in records(f, "tasks", "[playbook task failed]")],
-        expected=["error"],
-    ),
-    Row(
-        id="console-failed-fields",
-        says="with EventData.Task, .TaskArgs, .FailedTaskPath",
-        batch="console",
-        seen=lambda f: (
+    console(
+        "console-failed-fields",
+        "with EventData.Task, .TaskArgs, .FailedTaskPath",
+        lambda f: (
             {"EventData.Task", "EventData.TaskArgs", "EventData.FailedTaskPath"}
             <= set(records(f, "tasks", "[playbook task failed]")[0])
         ),
     ),
-    Row(
-        id="console-failed-block",
-        says="and a block",
-        batch="console",
-        seen=lambda f: "never mind" in f["tasks out"],
+    console("console-failed-block", "and a block", lambda f: "never mind" in f["tasks out"]),
+    console(
+        "console-opening",
+        "a block opens with the known line, or is a JSON record of that title",
+        lambda f: OPENING in f["tasks out"].splitlines() or is_record(f, "Ansible Task StdOut"),
     ),
-    Row(
-        id="console-opening",
-        says="a block opens with the known line, or is a JSON record of that title",
-        batch="console",
-        seen=lambda f: OPENING in f["tasks out"].splitlines() or is_record(f, "Ansible Task StdOut"),
+    console(
+        "console-closing",
+        "and closes with one of dashes, where it is text",
+        lambda f: "-" * 79 in f["tasks out"].splitlines() or is_record(f, "Ansible Task StdOut"),
     ),
-    Row(
-        id="console-closing",
-        says="and closes with one of dashes, where it is text",
-        batch="console",
-        seen=lambda f: "-" * 79 in f["tasks out"].splitlines() or is_record(f, "Ansible Task StdOut"),
-    ),
-    Row(
-        id="console-fields",
-        says="records carry job, name, namespace, gvk and event_type",
-        batch="console",
-        seen=lambda f: (
+    console(
+        "console-fields",
+        "records carry job, name, namespace, gvk and event_type",
+        lambda f: (
             {"job", "name", "namespace", "gvk", "event_type"} <= set(records(f, "tasks", "[playbook debug]")[0])
         ),
     ),
-    Row(
-        id="console-logger",
-        says="their logger is logging_event_handler",
-        batch="console",
-        seen=lambda f: records(f, "tasks", "[playbook debug]")[0]["logger"],
-        expected="logging_event_handler",
+    console(
+        "console-logger",
+        "their logger is logging_event_handler",
+        lambda f: records(f, "tasks", "[playbook debug]")[0]["logger"],
+        "logging_event_handler",
     ),
-    Row(
-        id="console-gvk",
-        says="gvk is the GVK text",
-        batch="console",
-        seen=lambda f: records(f, "tasks", "[playbook debug]")[0]["gvk"] == f"{f['group']}/v1, Kind=Shown",
+    console(
+        "console-gvk",
+        "gvk is the GVK text",
+        lambda f: records(f, "tasks", "[playbook debug]")[0]["gvk"] == f"{f['group']}/v1, Kind=Shown",
     ),
-    Row(
-        id="console-recap",
-        says="the recap's block with its title",
-        batch="console",
-        seen=lambda f: recap(f, "tasks") in f["tasks out"] and "PLAY RECAP" in f["tasks out"],
+    console(
+        "console-recap",
+        "the recap's block with its title",
+        lambda f: recap(f, "tasks") in f["tasks out"] and "PLAY RECAP" in f["tasks out"],
     ),
-    Row(
-        id="console-exit",
-        says="Ansible-runner exited successfully",
-        batch="console",
-        seen=lambda f: len(records(f, "tasks", "Ansible-runner exited successfully")),
-        expected=1,
+    console(
+        "console-exit",
+        "Ansible-runner exited successfully",
+        lambda f: len(records(f, "tasks", "Ansible-runner exited successfully")),
+        1,
     ),
-    Row(
-        id="console-exit-failed",
-        says="else an ERROR whose msg is the complete output",
-        batch="console",
-        seen=lambda f: any(
+    console(
+        "console-exit-failed",
+        "else an ERROR whose msg is the complete output",
+        lambda f: any(
             record["level"] == "error" and "refused for good" in record["msg"] and "PLAY RECAP" in record["msg"]
             for record in f["failed records"]
         ),
     ),
-    Row(
-        id="console-case",
-        says="the level's case does not matter",
-        batch="console",
-        seen=lambda f: (bool(started(f, "tasks")), started(f, "nothing")),
-        expected=(True, []),
+    console(
+        "console-case",
+        "the level's case does not matter",
+        lambda f: (bool(started(f, "tasks")), started(f, "nothing")),
+        (True, []),
     ),
 )
 
 OTHERS = (
-    Row(
-        id="console-verbosity",
-        says="with the verbosity annotation: raw output",
-        batch="console",
-        seen=lambda f: "never mind" in f["verbose out"],
+    console(
+        "console-verbosity",
+        "with the verbosity annotation: raw output",
+        lambda f: "never mind" in f["verbose out"],
     ),
-    Row(
-        id="console-verbosity-no-blocks",
-        says="without blocks",
-        batch="console",
-        seen=lambda f: OPENING in f["verbose out"] or titled("shown : Short debug") in f["verbose out"],
-        expected=False,
+    console(
+        "console-verbosity-no-blocks",
+        "without blocks",
+        lambda f: OPENING in f["verbose out"] or titled("shown : Short debug") in f["verbose out"],
+        False,
     ),
-    Row(
-        id="console-verbosity-no-records",
-        says="and records",
-        batch="console",
-        seen=lambda f: started(f, "verbose"),
-        expected=[],
+    console("console-verbosity-no-records", "and records", lambda f: started(f, "verbose"), []),
+    console("console-verbosity-recap", "but with the recap", lambda f: recap(f, "verbose") in f["verbose out"]),
+    console(
+        "console-everything",
+        "everything: a record with the event's data for every event",
+        lambda f: len([record for record in f["everything records"] if "EventData" in record]) > 20,
     ),
-    Row(
-        id="console-verbosity-recap",
-        says="but with the recap",
-        batch="console",
-        seen=lambda f: recap(f, "verbose") in f["verbose out"],
-    ),
-    Row(
-        id="console-everything",
-        says="everything: a record with the event's data for every event",
-        batch="console",
-        seen=lambda f: len([record for record in f["everything records"] if "EventData" in record]) > 20,
-    ),
-    Row(
-        id="console-everything-types",
-        says="of every type",
-        batch="console",
-        seen=lambda f: (
+    console(
+        "console-everything-types",
+        "of every type",
+        lambda f: (
             {
                 "playbook_on_start",
                 "playbook_on_task_start",
@@ -225,59 +173,43 @@ OTHERS = (
             <= {record.get("event_type") for record in f["everything records"]}
         ),
     ),
-    Row(
-        id="console-everything-block",
-        says="with blocks",
-        batch="console",
-        seen=lambda f: "full words" in f["everything out"],
+    console("console-everything-block", "with blocks", lambda f: "full words" in f["everything out"]),
+    console(
+        "console-nothing",
+        "nothing: no blocks",
+        lambda f: OPENING in f["nothing out"] or "full words" in f["nothing out"].split("Debug Result")[0],
+        False,
     ),
-    Row(
-        id="console-nothing",
-        says="nothing: no blocks",
-        batch="console",
-        seen=lambda f: OPENING in f["nothing out"] or "full words" in f["nothing out"].split("Debug Result")[0],
-        expected=False,
+    console(
+        "console-nothing-records",
+        "no records of events",
+        lambda f: [record for record in f["nothing records"] if record["msg"].startswith("[playbook")],
+        [],
     ),
-    Row(
-        id="console-nothing-records",
-        says="no records of events",
-        batch="console",
-        seen=lambda f: [record for record in f["nothing records"] if record["msg"].startswith("[playbook")],
-        expected=[],
+    console("console-nothing-recap", "but the recap", lambda f: recap(f, "nothing") in f["nothing out"]),
+    console(
+        "console-nothing-exit",
+        "and Ansible-runner exited successfully",
+        lambda f: len(records(f, "nothing", "Ansible-runner exited successfully")),
+        1,
     ),
-    Row(
-        id="console-nothing-recap",
-        says="but the recap",
-        batch="console",
-        seen=lambda f: recap(f, "nothing") in f["nothing out"],
-    ),
-    Row(
-        id="console-nothing-exit",
-        says="and Ansible-runner exited successfully",
-        batch="console",
-        seen=lambda f: len(records(f, "nothing", "Ansible-runner exited successfully")),
-        expected=1,
-    ),
-    Row(
-        id="console-debug-logs",
-        says="ANSIBLE_DEBUG_LOGS: the whole output, titled",
-        batch="console",
-        seen=lambda f: (
+    console(
+        "console-debug-logs",
+        "ANSIBLE_DEBUG_LOGS: the whole output, titled",
+        lambda f: (
             f"Ansible Debug Result ({f['group']}/v1, Kind=Shown, nothing/{f['namespace']})" in f["nothing out"]
             and "full words" in f["nothing out"]
         ),
     ),
-    Row(
-        id="console-odd",
-        says="an unknown level is tasks",
-        batch="console",
-        seen=lambda f: started(f, "odd") == started(f, "tasks") and bool(started(f, "odd")),
+    console(
+        "console-odd",
+        "an unknown level is tasks",
+        lambda f: started(f, "odd") == started(f, "tasks") and bool(started(f, "odd")),
     ),
-    Row(
-        id="console-odd-said",
-        says="and said in the log",
-        batch="console",
-        seen=lambda f: any("log-events" in text or "log level" in text for text in f["odd errors"]),
+    console(
+        "console-odd-said",
+        "and said in the log",
+        lambda f: any("log-events" in text or "log level" in text for text in f["odd errors"]),
     ),
 )
 

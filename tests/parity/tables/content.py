@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.parity.rows import Facts, Row
+from tests.parity.rows import Facts, inputs, refusals, values
 
 
 def role(facts: Facts, name: str) -> str:
@@ -11,116 +11,64 @@ def role(facts: Facts, name: str) -> str:
 
 
 PATHS = (
-    Row(
-        id="content-playbook-absolute",
-        says="an absolute playbook",
-        batch="values",
-        seen=lambda f: f["whole"]["extra"]["playbook_dir"] == f"{f['project']}/playbooks",
+    values(
+        "content-playbook-absolute",
+        "an absolute playbook",
+        lambda f: f["whole"]["extra"]["playbook_dir"] == f"{f['project']}/playbooks",
     ),
-    Row(
-        id="content-playbook-relative",
-        says="a playbook relative to the working directory",
-        batch="values",
-        seen=lambda f: f["book"]["extra"]["playbook_dir"] == f"{f['project']}/playbooks",
+    values(
+        "content-playbook-relative",
+        "a playbook relative to the working directory",
+        lambda f: f["book"]["extra"]["playbook_dir"] == f"{f['project']}/playbooks",
     ),
-    Row(
-        id="content-playbook-missing",
-        says="a playbook must exist",
-        batch="refusals",
-        seen=lambda f: f["playbook missing"]["refused"],
+    refusals("content-playbook-missing", "a playbook must exist", lambda f: f["playbook missing"]["refused"]),
+    refusals(
+        "content-playbook-directory", "a directory passes", lambda f: f["playbook directory"]["refused"], False
     ),
-    Row(
-        id="content-playbook-directory",
-        says="a directory passes",
-        batch="refusals",
-        seen=lambda f: f["playbook directory"]["refused"],
-        expected=False,
+    values("content-role-absolute", "an absolute role", lambda f: role(f, "realm"), "roles/tell"),
+    values(
+        "content-role-fqcn",
+        "ns.col.role in ANSIBLE_COLLECTIONS_PATH",
+        lambda f: role(f, "fqcn"),
+        "collections/ansible_collections/ns/col/roles/told",
     ),
-    Row(
-        id="content-role-absolute",
-        says="an absolute role",
-        batch="values",
-        seen=lambda f: role(f, "realm"),
-        expected="roles/tell",
-    ),
-    Row(
-        id="content-role-fqcn",
-        says="ns.col.role in ANSIBLE_COLLECTIONS_PATH",
-        batch="values",
-        seen=lambda f: role(f, "fqcn"),
-        expected="collections/ansible_collections/ns/col/roles/told",
-    ),
-    Row(
-        id="content-role-fqcn-home",
-        says="in ~/.ansible/collections without ANSIBLE_COLLECTIONS_PATH",
-        batch="inputs",
-        seen=lambda f: f["home"]["extra"]["role_path"].endswith(
+    inputs(
+        "content-role-fqcn-home",
+        "in ~/.ansible/collections without ANSIBLE_COLLECTIONS_PATH",
+        lambda f: f["home"]["extra"]["role_path"].endswith(
             "home/.ansible/collections/ansible_collections/ns/col/roles/told"
         ),
     ),
-    Row(
-        id="content-role-path",
-        says="<dir>/<role> of ANSIBLE_ROLES_PATH",
-        batch="values",
-        seen=lambda f: role(f, "direct"),
-        expected="elsewhere/direct",
+    values(
+        "content-role-path", "<dir>/<role> of ANSIBLE_ROLES_PATH", lambda f: role(f, "direct"), "elsewhere/direct"
     ),
-    Row(
-        id="content-role-path-roles",
-        says="<dir>/roles/<role> of it",
-        batch="values",
-        seen=lambda f: role(f, "below"),
-        expected="more/roles/below",
+    values("content-role-path-roles", "<dir>/roles/<role> of it", lambda f: role(f, "below"), "more/roles/below"),
+    values(
+        "content-role-path-first",
+        "before roles/<role> of the working directory",
+        lambda f: role(f, "first"),
+        "elsewhere/first",
     ),
-    Row(
-        id="content-role-path-first",
-        says="before roles/<role> of the working directory",
-        batch="values",
-        seen=lambda f: role(f, "first"),
-        expected="elsewhere/first",
+    values("content-role-cwd", "roles/<role> of the working directory", lambda f: role(f, "full"), "roles/tell"),
+    values("content-role-nested", "a nested name", lambda f: role(f, "nested"), "roles/default/x-deploy"),
+    refusals(
+        "content-role-missing",
+        "role: <value> was not found",
+        lambda f: "role: none was not found" in f["role missing"]["text"],
     ),
-    Row(
-        id="content-role-cwd",
-        says="roles/<role> of the working directory",
-        batch="values",
-        seen=lambda f: role(f, "full"),
-        expected="roles/tell",
-    ),
-    Row(
-        id="content-role-nested",
-        says="a nested name",
-        batch="values",
-        seen=lambda f: role(f, "nested"),
-        expected="roles/default/x-deploy",
-    ),
-    Row(
-        id="content-role-missing",
-        says="role: <value> was not found",
-        batch="refusals",
-        seen=lambda f: "role: none was not found" in f["role missing"]["text"],
-    ),
-    Row(
-        id="content-role-symlink",
-        says="a symlinked role runs",
-        batch="values",
-        seen=lambda f: f["linked"]["name"],
-        expected="linked",
+    values("content-role-symlink", "a symlinked role runs", lambda f: f["linked"]["name"], "linked", mended=True),
+    values(
+        "content-role-slash",
+        "a trailing slash does no harm",
+        lambda f: f["slashed"]["name"],
+        "slashed",
         mended=True,
     ),
-    Row(
-        id="content-role-slash",
-        says="a trailing slash does no harm",
-        batch="values",
-        seen=lambda f: f["slashed"]["name"],
-        expected="slashed",
-        mended=True,
-    ),
-    Row(
-        id="content-role-relative",
-        says="roles/<role> relative to the working directory runs",
-        batch="values",
-        seen=lambda f: f["relative"]["name"],
-        expected="relative",
+    values(
+        "content-role-relative",
+        "roles/<role> relative to the working directory runs",
+        lambda f: f["relative"]["name"],
+        "relative",
         mended=True,
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.parity.rows import Facts, Row
+from tests.parity.rows import Facts, inputs, status, triggers, untested
 from tests.parity.stage import conditions
 from tests.parity.tables.status import state, success
 
@@ -15,175 +15,131 @@ def failure(facts: Facts, name: str) -> Any:
 
 
 FLOW = (
-    Row(
-        id="run-period-unparsable",
-        says="an unparsable reconcile-period annotation is a status error",
-        batch="status",
-        seen=lambda f: state(f, "refused", -1, "Failure"),
-        expected=(
+    status(
+        "run-period-unparsable",
+        "an unparsable reconcile-period annotation is a status error",
+        lambda f: state(f, "refused", -1, "Failure"),
+        (
             "True",
             "Failed",
             'Unable to parse reconcile period annotation: time: missing unit in duration "30"',
         ),
     ),
-    Row(
-        id="run-period-no-run",
-        says="and nothing runs",
-        batch="status",
-        seen=lambda f: f["refused runs"],
-        expected=0,
+    status("run-period-no-run", "and nothing runs", lambda f: f["refused runs"], 0),
+    triggers(
+        "run-no-finalizer-terminated",
+        "a CR that goes without our finalizer does not run",
+        lambda f: f["terminated"],
+        1,
     ),
-    Row(
-        id="run-no-finalizer-terminated",
-        says="a CR that goes without our finalizer does not run",
-        batch="triggers",
-        seen=lambda f: f["terminated"],
-        expected=1,
-    ),
-    Row(
-        id="run-no-status-subresource",
-        says="a kind without status subresource runs",
-        batch="status",
-        seen=lambda f: f["plain ran"],
+    status(
+        "run-no-status-subresource",
+        "a kind without status subresource runs",
+        lambda f: f["plain ran"],
         mended=True,
     ),
-    Row(
-        id="run-unable",
-        says="a run that cannot start: Unable to run reconciliation",
-        batch="inputs",
-        seen=lambda f: f["failure"]["message"].startswith("Unable to run reconciliation"),
+    inputs(
+        "run-unable",
+        "a run that cannot start: Unable to run reconciliation",
+        lambda f: f["failure"]["message"].startswith("Unable to run reconciliation"),
     ),
-    Row(
-        id="run-no-stats",
-        says="a run without recap is a failure that shows the last lines",
-        batch="status",
-        seen=lambda f: failure(f, "broken")[0] == "True" and "no_such_module_anywhere" in failure(f, "broken")[1],
+    status(
+        "run-no-stats",
+        "a run without recap is a failure that shows the last lines",
+        lambda f: failure(f, "broken")[0] == "True" and "no_such_module_anywhere" in failure(f, "broken")[1],
         mended=True,
     ),
-    Row(
-        id="run-status-errors-unmanaged",
-        says="status errors are not written with manageStatus false",
-        batch="status",
-        seen=lambda f: f["wrong"].get("status"),
-        expected=None,
+    status(
+        "run-status-errors-unmanaged",
+        "status errors are not written with manageStatus false",
+        lambda f: f["wrong"].get("status"),
+        None,
         mended=True,
     ),
-    Row(
-        id="run-unmanaged",
-        says="with manageStatus false the status is left alone",
-        batch="status",
-        seen=lambda f: f["quiet"].get("status"),
-        expected=None,
+    status(
+        "run-unmanaged",
+        "with manageStatus false the status is left alone",
+        lambda f: f["quiet"].get("status"),
+        None,
     ),
-    Row(
-        id="run-exit-code",
-        says="the exit code is never used",
-        reason="no content ends with a recap of nothing but successes and an exit code that is not 0",
+    untested(
+        "run-exit-code",
+        "the exit code is never used",
+        "no content ends with a recap of nothing but successes and an exit code that is not 0",
     ),
 )
 
 FAILURES = (
-    Row(
-        id="failure-failed",
-        says="a failed task is a failure, with its msg",
-        batch="status",
-        seen=lambda f: failure(f, "lived"),
-        expected=("True", "as asked"),
+    status(
+        "failure-failed",
+        "a failed task is a failure, with its msg",
+        lambda f: failure(f, "lived"),
+        ("True", "as asked"),
     ),
-    Row(
-        id="failure-ignored",
-        says="one with ignore_errors is not",
-        batch="status",
-        seen=lambda f: success(f, "ignored"),
-        expected="True",
-    ),
-    Row(
-        id="failure-rescued",
-        says="a rescued one is not",
-        batch="status",
-        seen=lambda f: (success(f, "rescued"), failure(f, "rescued")[0]),
-        expected=("True", "False"),
+    status("failure-ignored", "one with ignore_errors is not", lambda f: success(f, "ignored"), "True"),
+    status(
+        "failure-rescued",
+        "a rescued one is not",
+        lambda f: (success(f, "rescued"), failure(f, "rescued")[0]),
+        ("True", "False"),
         mended=True,
     ),
-    Row(
-        id="failure-loop",
-        says="a loop with failed items is one; goMessages has the Go operator's text of it",
-        batch="status",
-        seen=lambda f: failure(f, "worded loop"),
-        expected=("True", "One or more items failed"),
+    status(
+        "failure-loop",
+        "a loop with failed items is one; goMessages has the Go operator's text of it",
+        lambda f: failure(f, "worded loop"),
+        ("True", "One or more items failed"),
     ),
-    Row(
-        id="failure-loop-told",
-        says="by default it is told by what its items failed with",
-        batch="status",
-        seen=lambda f: failure(f, "loop"),
-        expected=("True", "item 1\nitem 2"),
+    status(
+        "failure-loop-told",
+        "by default it is told by what its items failed with",
+        lambda f: failure(f, "loop"),
+        ("True", "item 1\nitem 2"),
         mended=True,
     ),
-    Row(
-        id="failure-retried",
-        says="a retry is none",
-        batch="status",
-        seen=lambda f: success(f, "retried"),
-        expected="True",
-    ),
-    Row(
-        id="failure-unreachable",
-        says="an unreachable host is one",
-        batch="status",
-        seen=lambda f: failure(f, "unreachable")[0],
-        expected="True",
+    status("failure-retried", "a retry is none", lambda f: success(f, "retried"), "True"),
+    status(
+        "failure-unreachable",
+        "an unreachable host is one",
+        lambda f: failure(f, "unreachable")[0],
+        "True",
         mended=True,
     ),
-    Row(
-        id="failure-no-hosts",
-        says="no hosts matched is none",
-        batch="status",
-        seen=lambda f: success(f, "nohost"),
-        expected="True",
+    status("failure-no-hosts", "no hosts matched is none", lambda f: success(f, "nohost"), "True"),
+    status(
+        "failure-no-log",
+        "no_log hides the message; goMessages has the Go operator's text of it",
+        lambda f: failure(f, "worded hidden"),
+        ("True", "unknown playbook failure"),
     ),
-    Row(
-        id="failure-no-log",
-        says="no_log hides the message; goMessages has the Go operator's text of it",
-        batch="status",
-        seen=lambda f: failure(f, "worded hidden"),
-        expected=("True", "unknown playbook failure"),
-    ),
-    Row(
-        id="failure-no-log-told",
-        says="by default the message names the task, and says that its output is hidden",
-        batch="status",
-        seen=lambda f: failure(f, "hidden"),
-        expected=(
+    status(
+        "failure-no-log-told",
+        "by default the message names the task, and says that its output is hidden",
+        lambda f: failure(f, "hidden"),
+        (
             "True",
             "A task failed, and no_log hides its output (ansible.builtin.fail, roles/case/tasks/hidden.yml:2)",
         ),
         mended=True,
     ),
-    Row(
-        id="failure-words",
-        says="what a task's fail says is the message, with and without goMessages",
-        batch="status",
-        seen=lambda f: {failure(f, "lived"), failure(f, "worded fail")},
-        expected={("True", "as asked")},
+    status(
+        "failure-words",
+        "what a task's fail says is the message, with and without goMessages",
+        lambda f: {failure(f, "lived"), failure(f, "worded fail")},
+        {("True", "as asked")},
     ),
-    Row(
-        id="failure-any-host",
-        says="every host counts, the messages in order",
-        batch="status",
-        seen=lambda f: sorted(str(failure(f, "others")[1]).splitlines()),
-        expected=["first failed", "second failed"],
+    status(
+        "failure-any-host",
+        "every host counts, the messages in order",
+        lambda f: sorted(str(failure(f, "others")[1]).splitlines()),
+        ["first failed", "second failed"],
     ),
-    Row(
-        id="failure-long",
-        says="a result above 700000 characters has no message",
-        reason="an artefact of the Go operator's transport",
+    untested(
+        "failure-long",
+        "a result above 700000 characters has no message",
+        "an artefact of the Go operator's transport",
     ),
-    Row(
-        id="failure-async",
-        says="a failed async task is none by itself",
-        reason="tests/unit/execute/test_outcome.py",
-    ),
+    untested("failure-async", "a failed async task is none by itself", "tests/unit/execute/test_outcome.py"),
 )
 
 ROWS = (

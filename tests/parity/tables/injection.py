@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.parity.rows import Facts, Row
+from tests.parity.rows import Facts, proxy, untested
 from tests.parity.tables.proxy import answer, status
 
 
@@ -41,173 +41,107 @@ def primary(facts: Facts) -> dict[str, str]:
 
 
 INJECTION = (
-    Row(
-        id="inject-same-namespace",
-        says="POST in the owner's namespace: ownerReference",
-        batch="proxy",
-        seen=lambda f: owners(f, "json") == owner(f),
+    proxy(
+        "inject-same-namespace",
+        "POST in the owner's namespace: ownerReference",
+        lambda f: owners(f, "json") == owner(f),
     ),
-    Row(
-        id="inject-reference-only",
-        says="and no annotations",
-        batch="proxy",
-        seen=lambda f: notes(f, "json"),
-        expected={},
+    proxy("inject-reference-only", "and no annotations", lambda f: notes(f, "json"), {}),
+    proxy(
+        "inject-other-namespace",
+        "POST elsewhere: annotations",
+        lambda f: notes(f, "elsewhere") == {**primary(f), "mine": "kept"},
     ),
-    Row(
-        id="inject-other-namespace",
-        says="POST elsewhere: annotations",
-        batch="proxy",
-        seen=lambda f: notes(f, "elsewhere") == {**primary(f), "mine": "kept"},
+    proxy("inject-other-namespace-only", "and no ownerReference", lambda f: owners(f, "elsewhere"), []),
+    proxy(
+        "inject-overwritten",
+        "the annotations overwrite what was there",
+        lambda f: notes(f, "elsewhere")["operator-sdk/primary-resource"] == f"{f['namespace']}/asker",
     ),
-    Row(
-        id="inject-other-namespace-only",
-        says="and no ownerReference",
-        batch="proxy",
-        seen=lambda f: owners(f, "elsewhere"),
-        expected=[],
+    proxy(
+        "inject-cluster-dependent",
+        "POST of a cluster-scoped object: annotations",
+        lambda f: (notes(f, "cluster role") == primary(f), owners(f, "cluster role")),
+        (True, []),
     ),
-    Row(
-        id="inject-overwritten",
-        says="the annotations overwrite what was there",
-        batch="proxy",
-        seen=lambda f: notes(f, "elsewhere")["operator-sdk/primary-resource"] == f"{f['namespace']}/asker",
+    proxy(
+        "inject-cluster-owner", "a cluster-scoped owner: ownerReference", lambda f: owners(f, "realm") == realm(f)
     ),
-    Row(
-        id="inject-cluster-dependent",
-        says="POST of a cluster-scoped object: annotations",
-        batch="proxy",
-        seen=lambda f: (notes(f, "cluster role") == primary(f), owners(f, "cluster role")),
-        expected=(True, []),
+    proxy(
+        "inject-cluster-owner-cluster",
+        "also on a cluster-scoped object",
+        lambda f: owners(f, "cluster realm") == realm(f),
     ),
-    Row(
-        id="inject-cluster-owner",
-        says="a cluster-scoped owner: ownerReference",
-        batch="proxy",
-        seen=lambda f: owners(f, "realm") == realm(f),
+    proxy(
+        "inject-appended",
+        "appended to those that are there",
+        lambda f: ([item["name"] for item in owners(f, "appended")], owners(f, "appended")[1:] == owner(f)),
+        (["there", "asker"], True),
     ),
-    Row(
-        id="inject-cluster-owner-cluster",
-        says="also on a cluster-scoped object",
-        batch="proxy",
-        seen=lambda f: owners(f, "cluster realm") == realm(f),
+    proxy("inject-put", "PUT is never changed", lambda f: (status(f, "put"), owners(f, "there")), (200, [])),
+    proxy("inject-patch", "nor PATCH", lambda f: (status(f, "patch"), owners(f, "there")), (200, [])),
+    proxy(
+        "inject-apply",
+        "nor server-side apply",
+        lambda f: (status(f, "apply"), owners(f, "applied"), notes(f, "applied")),
+        (201, [], {}),
     ),
-    Row(
-        id="inject-appended",
-        says="appended to those that are there",
-        batch="proxy",
-        seen=lambda f: ([item["name"] for item in owners(f, "appended")], owners(f, "appended")[1:] == owner(f)),
-        expected=(["there", "asker"], True),
+    proxy("inject-delete", "nor DELETE", lambda f: status(f, "delete"), 200),
+    proxy(
+        "inject-subresource",
+        "nor POST to a subresource",
+        lambda f: (status(f, "subresource"), "ownerReferences" in answer(f, "subresource")["metadata"]),
+        (201, False),
     ),
-    Row(
-        id="inject-put",
-        says="PUT is never changed",
-        batch="proxy",
-        seen=lambda f: (status(f, "put"), owners(f, "there")),
-        expected=(200, []),
+    proxy(
+        "inject-virtual",
+        "nor what cannot be read back",
+        lambda f: (status(f, "review"), answer(f, "review")["status"]["allowed"]),
+        (201, True),
     ),
-    Row(
-        id="inject-patch",
-        says="nor PATCH",
-        batch="proxy",
-        seen=lambda f: (status(f, "patch"), owners(f, "there")),
-        expected=(200, []),
-    ),
-    Row(
-        id="inject-apply",
-        says="nor server-side apply",
-        batch="proxy",
-        seen=lambda f: (status(f, "apply"), owners(f, "applied"), notes(f, "applied")),
-        expected=(201, [], {}),
-    ),
-    Row(id="inject-delete", says="nor DELETE", batch="proxy", seen=lambda f: status(f, "delete"), expected=200),
-    Row(
-        id="inject-subresource",
-        says="nor POST to a subresource",
-        batch="proxy",
-        seen=lambda f: (status(f, "subresource"), "ownerReferences" in answer(f, "subresource")["metadata"]),
-        expected=(201, False),
-    ),
-    Row(
-        id="inject-virtual",
-        says="nor what cannot be read back",
-        batch="proxy",
-        seen=lambda f: (status(f, "review"), answer(f, "review")["status"]["allowed"]),
-        expected=(201, True),
-    ),
-    Row(
-        id="inject-unknown",
-        says="an unknown resource is forwarded",
-        batch="proxy",
-        seen=lambda f: status(f, "unknown"),
-        expected=404,
-    ),
-    Row(
-        id="inject-yaml",
-        says="YAML gets its owner",
-        batch="proxy",
-        seen=lambda f: (status(f, "yaml"), owners(f, "yaml") == owner(f)),
-        expected=(201, True),
+    proxy("inject-unknown", "an unknown resource is forwarded", lambda f: status(f, "unknown"), 404),
+    proxy(
+        "inject-yaml",
+        "YAML gets its owner",
+        lambda f: (status(f, "yaml"), owners(f, "yaml") == owner(f)),
+        (201, True),
         mended=True,
     ),
-    Row(
-        id="inject-yaml-kept",
-        says="and means what it meant",
-        batch="proxy",
-        seen=lambda f: f["yaml"]["data"],
-        expected={"day": "2001-01-01"},
+    proxy(
+        "inject-yaml-kept",
+        "and means what it meant",
+        lambda f: f["yaml"]["data"],
+        {"day": "2001-01-01"},
         mended=True,
     ),
-    Row(
-        id="inject-protobuf",
-        says="protobuf, too",
-        batch="proxy",
-        seen=lambda f: (status(f, "protobuf"), owners(f, "protobuf") == owner(f)),
-        expected=(201, True),
+    proxy(
+        "inject-protobuf",
+        "protobuf, too",
+        lambda f: (status(f, "protobuf"), owners(f, "protobuf") == owner(f)),
+        (201, True),
         mended=True,
     ),
-    Row(
-        id="inject-no-kind",
-        says="a body without kind passes",
-        batch="proxy",
-        seen=lambda f: status(f, "nameless"),
-        expected=201,
-        mended=True,
+    proxy("inject-no-kind", "a body without kind passes", lambda f: status(f, "nameless"), 201, mended=True),
+    proxy("inject-blacklisted", "a blacklisted kind gets its owner", lambda f: owners(f, "secret") == owner(f)),
+    proxy(
+        "inject-off",
+        "inject-owner-ref=false: no owner",
+        lambda f: (f["not injected answer"], owners(f, "not injected")),
+        (201, []),
     ),
-    Row(
-        id="inject-blacklisted",
-        says="a blacklisted kind gets its owner",
-        batch="proxy",
-        seen=lambda f: owners(f, "secret") == owner(f),
+    proxy("inject-off-watches", "and no watches of dependents", lambda f: f["not injected runs"], 1),
+    untested(
+        "inject-discovery", "where discovery fails the request passes", "tests/contract/test_proxy_ownership.py"
     ),
-    Row(
-        id="inject-off",
-        says="inject-owner-ref=false: no owner",
-        batch="proxy",
-        seen=lambda f: (f["not injected answer"], owners(f, "not injected")),
-        expected=(201, []),
+    untested(
+        "inject-no-body-namespace",
+        "the body's namespace counts where the URL has none",
+        "the API server has no such path: tests/unit/serve/test_ownership.py",
     ),
-    Row(
-        id="inject-off-watches",
-        says="and no watches of dependents",
-        batch="proxy",
-        seen=lambda f: f["not injected runs"],
-        expected=1,
-    ),
-    Row(
-        id="inject-discovery",
-        says="where discovery fails the request passes",
-        reason="tests/contract/test_proxy_ownership.py",
-    ),
-    Row(
-        id="inject-no-body-namespace",
-        says="the body's namespace counts where the URL has none",
-        reason="the API server has no such path: tests/unit/serve/test_ownership.py",
-    ),
-    Row(
-        id="inject-duplicates",
-        says="an owner that is there already is not doubled",
-        reason="the API server drops doubles itself: tests/unit/serve/test_ownership.py",
+    untested(
+        "inject-duplicates",
+        "an owner that is there already is not doubled",
+        "the API server drops doubles itself: tests/unit/serve/test_ownership.py",
     ),
 )
 

@@ -5,63 +5,38 @@ from __future__ import annotations
 import re
 import socket
 
-from tests.parity.rows import Row
+from tests.parity.rows import life, untested
 
 LEADERSHIP = (
-    Row(
-        id="leader-lease",
-        says="leader election by the Lease <id> in the namespace",
-        batch="life",
-        seen=lambda f: f["lease"]["leaseDurationSeconds"],
-        expected=15,
+    life(
+        "leader-lease",
+        "leader election by the Lease <id> in the namespace",
+        lambda f: f["lease"]["leaseDurationSeconds"],
+        15,
     ),
-    Row(
-        id="leader-lease-identity",
-        says="whose holder is <hostname>_<uuid>",
-        batch="life",
-        seen=lambda f: bool(
+    life(
+        "leader-lease-identity",
+        "whose holder is <hostname>_<uuid>",
+        lambda f: bool(
             re.fullmatch(rf"{re.escape(socket.gethostname())}_[0-9a-f-]{{36}}", f["lease"]["holderIdentity"])
         ),
     ),
-    Row(
-        id="leader-lease-released",
-        says="and which is released at the end",
-        batch="life",
-        seen=lambda f: f["released"] or "",
-        expected="",
-        mended=True,
+    life(
+        "leader-lease-released", "and which is released at the end", lambda f: f["released"] or "", "", mended=True
     ),
-    Row(
-        id="leader-standby",
-        says="only reconciling waits for leadership",
-        reason="tests/robustness/test_leaders.py",
-    ),
+    untested("leader-standby", "only reconciling waits for leadership", "tests/robustness/test_leaders.py"),
 )
 
 SHUTDOWN = (
-    Row(
-        id="shutdown-written",
-        says="a run that ends within the grace period is written",
-        batch="life",
-        seen=lambda f: f["graceful"],
-        expected=(0, "True"),
+    life(
+        "shutdown-written",
+        "a run that ends within the grace period is written",
+        lambda f: f["graceful"],
+        (0, "True"),
         mended=True,
     ),
-    Row(
-        id="shutdown-cut",
-        says="one that does not is ended: exit code 1",
-        batch="life",
-        seen=lambda f: f["cut short code"],
-        expected=1,
-    ),
-    Row(
-        id="shutdown-children",
-        says="with all of its processes",
-        batch="life",
-        seen=lambda f: f["cut short left"],
-        expected=[],
-        mended=True,
-    ),
+    life("shutdown-cut", "one that does not is ended: exit code 1", lambda f: f["cut short code"], 1),
+    life("shutdown-children", "with all of its processes", lambda f: f["cut short left"], [], mended=True),
 )
 
 ROWS = (

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from tests.parity.rows import Facts, Row
+from tests.parity.rows import Facts, proxy, untested, values
 
 
 def kubeconfig(facts: Facts, part: str) -> Any:
@@ -27,71 +27,57 @@ def status(facts: Facts, name: str) -> Any:
 
 
 ENDPOINT = (
-    Row(
-        id="proxy-cluster",
-        says="one cluster, proxy-server",
-        batch="values",
-        seen=lambda f: (len(kubeconfig(f, "clusters")), kubeconfig(f, "clusters")[0]["name"]),
-        expected=(1, "proxy-server"),
+    values(
+        "proxy-cluster",
+        "one cluster, proxy-server",
+        lambda f: (len(kubeconfig(f, "clusters")), kubeconfig(f, "clusters")[0]["name"]),
+        (1, "proxy-server"),
     ),
-    Row(
-        id="proxy-insecure",
-        says="with insecure-skip-tls-verify",
-        batch="values",
-        seen=lambda f: kubeconfig(f, "clusters")[0]["cluster"]["insecure-skip-tls-verify"],
+    values(
+        "proxy-insecure",
+        "with insecure-skip-tls-verify",
+        lambda f: kubeconfig(f, "clusters")[0]["cluster"]["insecure-skip-tls-verify"],
     ),
-    Row(
-        id="proxy-server",
-        says="on localhost, over plain HTTP",
-        batch="values",
-        seen=lambda f: (server(f).scheme, server(f).hostname),
-        expected=("http", "localhost"),
+    values(
+        "proxy-server",
+        "on localhost, over plain HTTP",
+        lambda f: (server(f).scheme, server(f).hostname),
+        ("http", "localhost"),
     ),
-    Row(
-        id="proxy-port",
-        says="at --proxy-port",
-        batch="values",
-        seen=lambda f: server(f).port == f["proxy port"],
-        mended=True,
-    ),
-    Row(
-        id="proxy-context",
-        says="one context, <namespace>/proxy-server, the current one",
-        batch="values",
-        seen=lambda f: (
+    values("proxy-port", "at --proxy-port", lambda f: server(f).port == f["proxy port"], mended=True),
+    values(
+        "proxy-context",
+        "one context, <namespace>/proxy-server, the current one",
+        lambda f: (
             (kubeconfig(f, "current-context"), kubeconfig(f, "contexts")[0]["name"])
             == (f"{f['namespace']}/proxy-server",) * 2
         ),
     ),
-    Row(
-        id="proxy-context-namespace",
-        says="without a namespace field",
-        batch="values",
-        seen=lambda f: kubeconfig(f, "contexts")[0]["context"],
-        expected={"cluster": "proxy-server", "user": "admin/proxy-server"},
+    values(
+        "proxy-context-namespace",
+        "without a namespace field",
+        lambda f: kubeconfig(f, "contexts")[0]["context"],
+        {"cluster": "proxy-server", "user": "admin/proxy-server"},
     ),
-    Row(
-        id="proxy-context-cluster",
-        says="/proxy-server for a cluster-scoped CR",
-        batch="values",
-        seen=lambda f: yaml.safe_load(f["realm"]["kubeconfig"])["current-context"],
-        expected="/proxy-server",
+    values(
+        "proxy-context-cluster",
+        "/proxy-server for a cluster-scoped CR",
+        lambda f: yaml.safe_load(f["realm"]["kubeconfig"])["current-context"],
+        "/proxy-server",
     ),
-    Row(
-        id="proxy-user",
-        says="user admin/proxy-server, whose username is that of the URL",
-        batch="values",
-        seen=lambda f: (
+    values(
+        "proxy-user",
+        "user admin/proxy-server, whose username is that of the URL",
+        lambda f: (
             kubeconfig(f, "users")[0]["name"],
             kubeconfig(f, "users")[0]["user"]["username"] == server(f).username,
         ),
-        expected=("admin/proxy-server", True),
+        ("admin/proxy-server", True),
     ),
-    Row(
-        id="proxy-user-text",
-        says="base64 of the owner's apiVersion, kind, name, uid and Namespace",
-        batch="values",
-        seen=lambda f: (
+    values(
+        "proxy-user-text",
+        "base64 of the owner's apiVersion, kind, name, uid and Namespace",
+        lambda f: (
             f["full"]["token"]
             == {
                 "apiVersion": f"{f['group']}/v1",
@@ -102,111 +88,72 @@ ENDPOINT = (
             }
         ),
     ),
-    Row(
-        id="proxy-user-cluster",
-        says="Namespace is empty for a cluster-scoped CR",
-        batch="values",
-        seen=lambda f: f["realm"]["token"]["Namespace"],
-        expected="",
+    values(
+        "proxy-user-cluster",
+        "Namespace is empty for a cluster-scoped CR",
+        lambda f: f["realm"]["token"]["Namespace"],
+        "",
     ),
-    Row(
-        id="proxy-password",
-        says="password unused",
-        reason="a secret of the run, by docs/decisions/0004: clients cannot tell",
+    untested(
+        "proxy-password", "password unused", "a secret of the run, by docs/decisions/0004: clients cannot tell"
     ),
-    Row(
-        id="proxy-no-auth",
-        says="without basic auth: no injection",
-        reason="refused, by docs/decisions/0004; tests/contract/test_proxy_access.py",
+    untested(
+        "proxy-no-auth",
+        "without basic auth: no injection",
+        "refused, by docs/decisions/0004; tests/contract/test_proxy_access.py",
     ),
-    Row(
-        id="proxy-errors",
-        says="the API server's answers pass unchanged",
-        batch="proxy",
-        seen=lambda f: (
+    proxy(
+        "proxy-errors",
+        "the API server's answers pass unchanged",
+        lambda f: (
             status(f, "absent"),
             answer(f, "absent")["reason"],
             status(f, "again"),
             status(f, "unknown"),
         ),
-        expected=(404, "NotFound", 409, 404),
+        (404, "NotFound", 409, 404),
     ),
-    Row(
-        id="proxy-not-a-resource",
-        says="also to what is no resource",
-        batch="proxy",
-        seen=lambda f: "gitVersion" in answer(f, "version"),
+    proxy("proxy-not-a-resource", "also to what is no resource", lambda f: "gitVersion" in answer(f, "version")),
+    proxy("proxy-watch", "a watch streams", lambda f: answer(f, "watch")["type"], "ADDED"),
+    untested(
+        "proxy-upgrades",
+        "exec, attach, port-forward pass",
+        "tests/contract/test_proxy_upgrade.py, tests/integration/test_proxy.py",
     ),
-    Row(
-        id="proxy-watch",
-        says="a watch streams",
-        batch="proxy",
-        seen=lambda f: answer(f, "watch")["type"],
-        expected="ADDED",
-    ),
-    Row(
-        id="proxy-upgrades",
-        says="exec, attach, port-forward pass",
-        reason="tests/contract/test_proxy_upgrade.py, tests/integration/test_proxy.py",
-    ),
-    Row(
-        id="proxy-unreachable",
-        says="the API server is away: 500",
-        reason="502 here; tests/contract/test_proxy_forwarding.py",
+    untested(
+        "proxy-unreachable", "the API server is away: 500", "502 here; tests/contract/test_proxy_forwarding.py"
     ),
 )
 
 READS = (
-    Row(
-        id="read-get",
-        says="GETs work",
-        batch="proxy",
-        seen=lambda f: answer(f, "one")["metadata"]["name"],
-        expected="there",
-    ),
-    Row(id="read-absent", says="404s are real", batch="proxy", seen=lambda f: status(f, "absent"), expected=404),
-    Row(
-        id="read-list",
-        says="limit and continue are honoured",
-        batch="proxy",
-        seen=lambda f: (len(answer(f, "list")["items"]), bool(answer(f, "list")["metadata"].get("continue"))),
-        expected=(1, True),
+    proxy("read-get", "GETs work", lambda f: answer(f, "one")["metadata"]["name"], "there"),
+    proxy("read-absent", "404s are real", lambda f: status(f, "absent"), 404),
+    proxy(
+        "read-list",
+        "limit and continue are honoured",
+        lambda f: (len(answer(f, "list")["items"]), bool(answer(f, "list")["metadata"].get("continue"))),
+        (1, True),
         mended=True,
     ),
-    Row(
-        id="read-label-selector",
-        says="label selectors, too",
-        batch="proxy",
-        seen=lambda f: answer(f, "selected")["items"],
-        expected=[],
+    proxy("read-label-selector", "label selectors, too", lambda f: answer(f, "selected")["items"], []),
+    proxy(
+        "read-field-selector",
+        "and field selectors",
+        lambda f: [item["metadata"]["name"] for item in answer(f, "field")["items"]],
+        ["there"],
     ),
-    Row(
-        id="read-field-selector",
-        says="and field selectors",
-        batch="proxy",
-        seen=lambda f: [item["metadata"]["name"] for item in answer(f, "field")["items"]],
-        expected=["there"],
-    ),
-    Row(
-        id="read-table",
-        says="a Table is a Table",
-        batch="proxy",
-        seen=lambda f: answer(f, "table")["kind"],
-        expected="Table",
+    proxy("read-table", "a Table is a Table", lambda f: answer(f, "table")["kind"], "Table", mended=True),
+    proxy(
+        "read-watch-one",
+        "a watch with a field selector streams",
+        lambda f: (answer(f, "watch one")["type"], answer(f, "watch one")["object"]["metadata"]["name"]),
+        ("ADDED", "there"),
         mended=True,
     ),
-    Row(
-        id="read-watch-one",
-        says="a watch with a field selector streams",
-        batch="proxy",
-        seen=lambda f: (answer(f, "watch one")["type"], answer(f, "watch one")["object"]["metadata"]["name"]),
-        expected=("ADDED", "there"),
-        mended=True,
-    ),
-    Row(
-        id="read-cache",
-        says="X-Cache: HIT and the cached answer's format",
-        reason="a client may rely on none of it; GETs pass through",
+    untested(
+        "read-cache",
+        "X-Cache: HIT and the cached answer's format",
+        "a client may rely on none of it; GETs pass through",
     ),
 )
 

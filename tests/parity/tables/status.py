@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tests.parity.rows import Facts, Row, within
+from tests.parity.rows import Facts, status, within
 from tests.parity.stage import conditions
 
 STARTED = ("True", "Running", "Running reconciliation")
@@ -40,225 +40,146 @@ def success(facts: Facts, name: str) -> Any:
 
 
 STATUS = (
-    Row(
-        id="status-start-running",
-        says="start: Running",
-        batch="status",
-        seen=lambda f: state(f, "lived", 0, "Running"),
-        expected=STARTED,
+    status("status-start-running", "start: Running", lambda f: state(f, "lived", 0, "Running"), STARTED),
+    status("status-start-no-result", "without ansibleResult", lambda f: result(f, "lived", 0, "Running"), None),
+    status(
+        "status-start-successful-absent",
+        "Successful is not made",
+        lambda f: state(f, "lived", 0, "Successful"),
+        ABSENT,
     ),
-    Row(
-        id="status-start-no-result",
-        says="without ansibleResult",
-        batch="status",
-        seen=lambda f: result(f, "lived", 0, "Running"),
-        expected=None,
+    status("status-start-failure-absent", "nor Failure", lambda f: state(f, "lived", 0, "Failure"), ABSENT),
+    status(
+        "status-success-running",
+        "success: Running stays True",
+        lambda f: state(f, "lived", 1, "Running"),
+        AWAITING,
     ),
-    Row(
-        id="status-start-successful-absent",
-        says="Successful is not made",
-        batch="status",
-        seen=lambda f: state(f, "lived", 0, "Successful"),
-        expected=ABSENT,
+    status(
+        "status-success-result",
+        "with the recap's counters",
+        lambda f: within({"ok": 4, "changed": 1, "skipped": 1, "failures": 0}, result(f, "lived", 1, "Running")),
     ),
-    Row(
-        id="status-start-failure-absent",
-        says="nor Failure",
-        batch="status",
-        seen=lambda f: state(f, "lived", 0, "Failure"),
-        expected=ABSENT,
-    ),
-    Row(
-        id="status-success-running",
-        says="success: Running stays True",
-        batch="status",
-        seen=lambda f: state(f, "lived", 1, "Running"),
-        expected=AWAITING,
-    ),
-    Row(
-        id="status-success-result",
-        says="with the recap's counters",
-        batch="status",
-        seen=lambda f: within(
-            {"ok": 4, "changed": 1, "skipped": 1, "failures": 0}, result(f, "lived", 1, "Running")
-        ),
-    ),
-    Row(
-        id="status-success-completion",
-        says="and the time of the recap",
-        batch="status",
-        seen=lambda f: bool(
+    status(
+        "status-success-completion",
+        "and the time of the recap",
+        lambda f: bool(
             re.fullmatch(
                 r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{0,7}[1-9])?\+00:00",
                 result(f, "lived", 1, "Running")["completion"],
             )
         ),
     ),
-    Row(
-        id="status-success-successful",
-        says="success: Successful",
-        batch="status",
-        seen=lambda f: state(f, "lived", 1, "Successful"),
-        expected=SUCCEEDED,
+    status(
+        "status-success-successful", "success: Successful", lambda f: state(f, "lived", 1, "Successful"), SUCCEEDED
     ),
-    Row(
-        id="status-success-failure",
-        says="success: Failure is False and blank",
-        batch="status",
-        seen=lambda f: state(f, "lived", 1, "Failure"),
-        expected=BLANK,
+    status(
+        "status-success-failure",
+        "success: Failure is False and blank",
+        lambda f: state(f, "lived", 1, "Failure"),
+        BLANK,
     ),
-    Row(
-        id="status-success-keys",
-        says="type, status, lastTransitionTime, reason and message are always there",
-        batch="status",
-        seen=lambda f: all(
+    status(
+        "status-success-keys",
+        "type, status, lastTransitionTime, reason and message are always there",
+        lambda f: all(
             {"type", "status", "lastTransitionTime", "reason", "message"} <= set(item)
             for item in f["lived states"][1].values()
         ),
     ),
-    Row(
-        id="status-again-running",
-        says="the next start: Running",
-        batch="status",
-        seen=lambda f: state(f, "lived", 2, "Running"),
-        expected=STARTED,
+    status("status-again-running", "the next start: Running", lambda f: state(f, "lived", 2, "Running"), STARTED),
+    status("status-again-no-result", "without ansibleResult", lambda f: result(f, "lived", 2, "Running"), None),
+    status(
+        "status-again-successful",
+        "Successful is False, the rest of it kept",
+        lambda f: state(f, "lived", 2, "Successful"),
+        NO_MORE,
     ),
-    Row(
-        id="status-again-no-result",
-        says="without ansibleResult",
-        batch="status",
-        seen=lambda f: result(f, "lived", 2, "Running"),
-        expected=None,
+    status("status-again-failure", "Failure is left alone", lambda f: state(f, "lived", 2, "Failure"), BLANK),
+    status("status-again-success", "and success again", lambda f: state(f, "lived", 3, "Successful"), SUCCEEDED),
+    status(
+        "status-failed-running",
+        "failed run: Running is False, the rest of it kept",
+        lambda f: state(f, "lived", 5, "Running"),
+        ("False", "Running", "Running reconciliation"),
     ),
-    Row(
-        id="status-again-successful",
-        says="Successful is False, the rest of it kept",
-        batch="status",
-        seen=lambda f: state(f, "lived", 2, "Successful"),
-        expected=NO_MORE,
+    status(
+        "status-failed-successful",
+        "failed run: Successful is False and blank",
+        lambda f: state(f, "lived", 5, "Successful"),
+        BLANK,
     ),
-    Row(
-        id="status-again-failure",
-        says="Failure is left alone",
-        batch="status",
-        seen=lambda f: state(f, "lived", 2, "Failure"),
-        expected=BLANK,
+    status(
+        "status-failed-failure",
+        "failed run: Failure with the message",
+        lambda f: state(f, "lived", 5, "Failure"),
+        ("True", "Failed", "as asked"),
     ),
-    Row(
-        id="status-again-success",
-        says="and success again",
-        batch="status",
-        seen=lambda f: state(f, "lived", 3, "Successful"),
-        expected=SUCCEEDED,
+    status(
+        "status-failed-result",
+        "and with the counters",
+        lambda f: within({"failures": 1}, result(f, "lived", 5, "Failure")),
     ),
-    Row(
-        id="status-failed-running",
-        says="failed run: Running is False, the rest of it kept",
-        batch="status",
-        seen=lambda f: state(f, "lived", 5, "Running"),
-        expected=("False", "Running", "Running reconciliation"),
+    status(
+        "status-failed-first-successful",
+        "a first run that fails makes Successful, too",
+        lambda f: state(f, "failed", 1, "Successful"),
+        BLANK,
     ),
-    Row(
-        id="status-failed-successful",
-        says="failed run: Successful is False and blank",
-        batch="status",
-        seen=lambda f: state(f, "lived", 5, "Successful"),
-        expected=BLANK,
+    status(
+        "status-failing-start",
+        "the start after a failed run leaves Failure True",
+        lambda f: state(f, "failed", 2, "Failure"),
+        ("True", "Failed", "as asked"),
     ),
-    Row(
-        id="status-failed-failure",
-        says="failed run: Failure with the message",
-        batch="status",
-        seen=lambda f: state(f, "lived", 5, "Failure"),
-        expected=("True", "Failed", "as asked"),
+    status(
+        "status-failing-start-running", "and Running is True", lambda f: state(f, "failed", 2, "Running"), STARTED
     ),
-    Row(
-        id="status-failed-result",
-        says="and with the counters",
-        batch="status",
-        seen=lambda f: within({"failures": 1}, result(f, "lived", 5, "Failure")),
+    status(
+        "status-recovered-failure",
+        "success after failure: Failure is False and blank",
+        lambda f: state(f, "failed", -1, "Failure"),
+        BLANK,
     ),
-    Row(
-        id="status-failed-first-successful",
-        says="a first run that fails makes Successful, too",
-        batch="status",
-        seen=lambda f: state(f, "failed", 1, "Successful"),
-        expected=BLANK,
+    status(
+        "status-recovered-no-result", "without ansibleResult", lambda f: result(f, "failed", -1, "Failure"), None
     ),
-    Row(
-        id="status-failing-start",
-        says="the start after a failed run leaves Failure True",
-        batch="status",
-        seen=lambda f: state(f, "failed", 2, "Failure"),
-        expected=("True", "Failed", "as asked"),
+    status(
+        "status-error-running",
+        "status error: Running is False, the rest of it kept",
+        lambda f: state(f, "refused", -1, "Running"),
+        ("False", *AWAITING[1:]),
     ),
-    Row(
-        id="status-failing-start-running",
-        says="and Running is True",
-        batch="status",
-        seen=lambda f: state(f, "failed", 2, "Running"),
-        expected=STARTED,
+    status(
+        "status-error-result", "ansibleResult included", lambda f: result(f, "refused", -1, "Running") is not None
     ),
-    Row(
-        id="status-recovered-failure",
-        says="success after failure: Failure is False and blank",
-        batch="status",
-        seen=lambda f: state(f, "failed", -1, "Failure"),
-        expected=BLANK,
+    status(
+        "status-error-successful",
+        "status error: Successful is False, the rest of it kept",
+        lambda f: state(f, "refused", -1, "Successful"),
+        NO_MORE,
     ),
-    Row(
-        id="status-recovered-no-result",
-        says="without ansibleResult",
-        batch="status",
-        seen=lambda f: result(f, "failed", -1, "Failure"),
-        expected=None,
+    status(
+        "status-transition-kept",
+        "lastTransitionTime stays while the status does",
+        lambda f: since(f, "lived", 1, "Running") == since(f, "lived", 0, "Running"),
     ),
-    Row(
-        id="status-error-running",
-        says="status error: Running is False, the rest of it kept",
-        batch="status",
-        seen=lambda f: state(f, "refused", -1, "Running"),
-        expected=("False", *AWAITING[1:]),
+    status(
+        "status-transition-kept-again",
+        "over many runs",
+        lambda f: since(f, "lived", 4, "Running") == since(f, "lived", 0, "Running"),
     ),
-    Row(
-        id="status-error-result",
-        says="ansibleResult included",
-        batch="status",
-        seen=lambda f: result(f, "refused", -1, "Running") is not None,
-    ),
-    Row(
-        id="status-error-successful",
-        says="status error: Successful is False, the rest of it kept",
-        batch="status",
-        seen=lambda f: state(f, "refused", -1, "Successful"),
-        expected=NO_MORE,
-    ),
-    Row(
-        id="status-transition-kept",
-        says="lastTransitionTime stays while the status does",
-        batch="status",
-        seen=lambda f: since(f, "lived", 1, "Running") == since(f, "lived", 0, "Running"),
-    ),
-    Row(
-        id="status-transition-kept-again",
-        says="over many runs",
-        batch="status",
-        seen=lambda f: since(f, "lived", 4, "Running") == since(f, "lived", 0, "Running"),
-    ),
-    Row(
-        id="status-transition-flip",
-        says="and is renewed when it flips",
-        batch="status",
-        seen=lambda f: since(f, "lived", 2, "Successful") > since(f, "lived", 1, "Successful"),
+    status(
+        "status-transition-flip",
+        "and is renewed when it flips",
+        lambda f: since(f, "lived", 2, "Successful") > since(f, "lived", 1, "Successful"),
         mended=True,
     ),
-    Row(
-        id="status-localhost",
-        says="counters are those of localhost",
-        batch="status",
-        seen=lambda f: conditions(f["others"])["Failure"]["ansibleResult"]["failures"],
-        expected=0,
+    status(
+        "status-localhost",
+        "counters are those of localhost",
+        lambda f: conditions(f["others"])["Failure"]["ansibleResult"]["failures"],
+        0,
     ),
 )
 

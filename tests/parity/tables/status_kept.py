@@ -2,82 +2,60 @@
 
 from __future__ import annotations
 
-from tests.parity.rows import Row, within
+from tests.parity.rows import status, within
 from tests.parity.stage import conditions
 from tests.parity.tables.status import since, state, success
 
 KEPT = (
-    Row(
-        id="status-foreign-keys",
-        says="other keys of the status are kept",
-        batch="status",
-        seen=lambda f: within({"custom": {"kept": [1]}, "ok": 5}, f["foreign"]["status"]),
+    status(
+        "status-foreign-keys",
+        "other keys of the status are kept",
+        lambda f: within({"custom": {"kept": [1]}, "ok": 5}, f["foreign"]["status"]),
     ),
-    Row(
-        id="status-foreign-condition",
-        says="conditions of others are kept",
-        batch="status",
-        seen=lambda f: state(f, "foreign", -1, "Foreign"),
-        expected=("False", "Mine", "not yours"),
+    status(
+        "status-foreign-condition",
+        "conditions of others are kept",
+        lambda f: state(f, "foreign", -1, "Foreign"),
+        ("False", "Mine", "not yours"),
     ),
-    Row(
-        id="status-foreign-transition",
-        says="with their times",
-        batch="status",
-        seen=lambda f: since(f, "foreign", -1, "Foreign"),
-        expected="2020-01-02T03:04:05Z",
+    status(
+        "status-foreign-transition",
+        "with their times",
+        lambda f: since(f, "foreign", -1, "Foreign"),
+        "2020-01-02T03:04:05Z",
     ),
-    Row(
-        id="status-foreign-extra",
-        says="and with other keys that they have",
-        batch="status",
-        seen=lambda f: f["foreign states"][-1]["Foreign"].get("observedGeneration"),
-        expected=7,
+    status(
+        "status-foreign-extra",
+        "and with other keys that they have",
+        lambda f: f["foreign states"][-1]["Foreign"].get("observedGeneration"),
+        7,
         mended=True,
     ),
-    Row(
-        id="status-not-a-list",
-        says="conditions that are no list are replaced",
-        batch="status",
-        seen=lambda f: success(f, "text"),
-        expected="True",
+    status("status-not-a-list", "conditions that are no list are replaced", lambda f: success(f, "text"), "True"),
+    status(
+        "status-not-a-map",
+        "conditions that are no maps are dropped",
+        lambda f: sorted(conditions(f["odd"])),
+        ["Failure", "Foreign", "Running", "Successful"],
     ),
-    Row(
-        id="status-not-a-map",
-        says="conditions that are no maps are dropped",
-        batch="status",
-        seen=lambda f: sorted(conditions(f["odd"])),
-        expected=["Failure", "Foreign", "Running", "Successful"],
-    ),
-    Row(
-        id="status-odd-counters",
-        says="counters that are no numbers do no harm",
-        batch="status",
-        seen=lambda f: success(f, "counters"),
-        expected="True",
+    status(
+        "status-odd-counters",
+        "counters that are no numbers do no harm",
+        lambda f: success(f, "counters"),
+        "True",
         mended=True,
     ),
-    Row(
-        id="status-role-writes",
-        says="what a role writes into the status is kept",
-        batch="status",
-        seen=lambda f: f["writer"]["status"].get("mine"),
-        expected="kept",
+    status(
+        "status-role-writes",
+        "what a role writes into the status is kept",
+        lambda f: f["writer"]["status"].get("mine"),
+        "kept",
     ),
-    Row(
-        id="status-role-writes-once",
-        says="and costs no second run",
-        batch="status",
-        seen=lambda f: f["writer runs"],
-        expected=1,
-    ),
-    Row(
-        id="status-field-manager",
-        says="the field manager is ansible-operator",
-        batch="status",
-        seen=lambda f: (
-            {item["manager"] for item in f["rescued"]["metadata"]["managedFields"]} >= {"ansible-operator"}
-        ),
+    status("status-role-writes-once", "and costs no second run", lambda f: f["writer runs"], 1),
+    status(
+        "status-field-manager",
+        "the field manager is ansible-operator",
+        lambda f: {item["manager"] for item in f["rescued"]["metadata"]["managedFields"]} >= {"ansible-operator"},
     ),
 )
 

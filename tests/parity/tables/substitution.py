@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.parity.rows import Facts, Row
+from tests.parity.rows import Facts, values
 
 
 def replaced(facts: Facts, name: str) -> Any:
@@ -12,118 +12,26 @@ def replaced(facts: Facts, name: str) -> Any:
 
 
 SUBSTITUTION = (
-    Row(
-        id="substitution-braced",
-        says="${FOO} is the value",
-        batch="values",
-        seen=lambda f: replaced(f, "braced"),
-        expected="value",
+    values("substitution-braced", "${FOO} is the value", lambda f: replaced(f, "braced"), "value"),
+    values("substitution-bare", "$FOO is the value", lambda f: replaced(f, "bare"), "value"),
+    values("substitution-dashed", "$FOO-x is value-x", lambda f: replaced(f, "dashed"), "value-x"),
+    values(
+        "substitution-longer", "$FOOx, undefined, becomes ${FOOx}", lambda f: replaced(f, "longer"), "${VALUEx}"
     ),
-    Row(
-        id="substitution-bare",
-        says="$FOO is the value",
-        batch="values",
-        seen=lambda f: replaced(f, "bare"),
-        expected="value",
+    values("substitution-unset", "${UNSET} stays", lambda f: replaced(f, "unset"), "${UNSET}"),
+    values("substitution-fallback", "${FOO:-x} stays", lambda f: replaced(f, "fallback"), "${VALUE:-x}"),
+    values("substitution-dollars", "$$ becomes ${$}", lambda f: replaced(f, "dollars"), "a${$}b"),
+    values("substitution-digit", "$1 becomes ${1}", lambda f: replaced(f, "digit"), "a${1}b"),
+    values("substitution-bang", "$! becomes ${!}", lambda f: replaced(f, "bang"), "a${!}b"),
+    values("substitution-minus", "$- becomes ${-}", lambda f: replaced(f, "minus"), "a${-}b"),
+    values("substitution-empty", "${} is removed", lambda f: replaced(f, "empty"), "ab"),
+    values(
+        "substitution-unclosed", "${FOO without an end becomes FOO", lambda f: replaced(f, "unclosed"), "aVALUE"
     ),
-    Row(
-        id="substitution-dashed",
-        says="$FOO-x is value-x",
-        batch="values",
-        seen=lambda f: replaced(f, "dashed"),
-        expected="value-x",
-    ),
-    Row(
-        id="substitution-longer",
-        says="$FOOx, undefined, becomes ${FOOx}",
-        batch="values",
-        seen=lambda f: replaced(f, "longer"),
-        expected="${VALUEx}",
-    ),
-    Row(
-        id="substitution-unset",
-        says="${UNSET} stays",
-        batch="values",
-        seen=lambda f: replaced(f, "unset"),
-        expected="${UNSET}",
-    ),
-    Row(
-        id="substitution-fallback",
-        says="${FOO:-x} stays",
-        batch="values",
-        seen=lambda f: replaced(f, "fallback"),
-        expected="${VALUE:-x}",
-    ),
-    Row(
-        id="substitution-dollars",
-        says="$$ becomes ${$}",
-        batch="values",
-        seen=lambda f: replaced(f, "dollars"),
-        expected="a${$}b",
-    ),
-    Row(
-        id="substitution-digit",
-        says="$1 becomes ${1}",
-        batch="values",
-        seen=lambda f: replaced(f, "digit"),
-        expected="a${1}b",
-    ),
-    Row(
-        id="substitution-bang",
-        says="$! becomes ${!}",
-        batch="values",
-        seen=lambda f: replaced(f, "bang"),
-        expected="a${!}b",
-    ),
-    Row(
-        id="substitution-minus",
-        says="$- becomes ${-}",
-        batch="values",
-        seen=lambda f: replaced(f, "minus"),
-        expected="a${-}b",
-    ),
-    Row(
-        id="substitution-empty",
-        says="${} is removed",
-        batch="values",
-        seen=lambda f: replaced(f, "empty"),
-        expected="ab",
-    ),
-    Row(
-        id="substitution-unclosed",
-        says="${FOO without an end becomes FOO",
-        batch="values",
-        seen=lambda f: replaced(f, "unclosed"),
-        expected="aVALUE",
-    ),
-    Row(
-        id="substitution-space",
-        says="$ before a space stays",
-        batch="values",
-        seen=lambda f: replaced(f, "space"),
-        expected="a$ b",
-    ),
-    Row(
-        id="substitution-point",
-        says="$. stays",
-        batch="values",
-        seen=lambda f: replaced(f, "point"),
-        expected="a$.b",
-    ),
-    Row(
-        id="substitution-last",
-        says="$ before a quote stays",
-        batch="values",
-        seen=lambda f: replaced(f, "last"),
-        expected="a$",
-    ),
-    Row(
-        id="substitution-jinja",
-        says="{{ jinja }} stays",
-        batch="values",
-        seen=lambda f: replaced(f, "jinja"),
-        expected="{{ 3 + 3 }}",
-    ),
+    values("substitution-space", "$ before a space stays", lambda f: replaced(f, "space"), "a$ b"),
+    values("substitution-point", "$. stays", lambda f: replaced(f, "point"), "a$.b"),
+    values("substitution-last", "$ before a quote stays", lambda f: replaced(f, "last"), "a$"),
+    values("substitution-jinja", "{{ jinja }} stays", lambda f: replaced(f, "jinja"), "{{ 3 + 3 }}"),
 )
 
 ROWS = (*SUBSTITUTION,)

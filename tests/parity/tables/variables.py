@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.parity.batches.values import SNAKE, SPEC
-from tests.parity.rows import Facts, Row, within
+from tests.parity.rows import Facts, Row, inputs, values, within
 
 
 def variables(facts: Facts, name: str) -> Any:
@@ -22,220 +22,183 @@ def unsafe(text: str) -> dict[str, str]:
 
 
 def _snakes(place: int, key: str) -> Row:
-    return Row(
-        id=f"snake-case-{key}",
-        says=f"{key} becomes {SNAKE[key]}",
-        batch="values",
-        seen=lambda f: list(variables(f, "full")["cases"][place]),
-        expected=[SNAKE[key]],
+    return values(
+        f"snake-case-{key}",
+        f"{key} becomes {SNAKE[key]}",
+        lambda f: list(variables(f, "full")["cases"][place]),
+        [SNAKE[key]],
     )
 
 
 SNAKE_CASE = tuple(_snakes(place, key) for place, key in enumerate(SNAKE))
 
 VARIABLES = (
-    Row(
-        id="variables-spec",
-        says="spec keys are variables in snake case",
-        batch="values",
-        seen=lambda f: variables(f, "full")["foo_bar"],
-        expected="camel",
+    values(
+        "variables-spec",
+        "spec keys are variables in snake case",
+        lambda f: variables(f, "full")["foo_bar"],
+        "camel",
     ),
-    Row(
-        id="variables-spec-recursive",
-        says="through maps and lists, values untouched",
-        batch="values",
-        seen=lambda f: variables(f, "full")["nested"],
-        expected={"deep_key": [{"inner_key": 1}], "number_key": 1.5, "flag_key": True, "null_key": None},
+    values(
+        "variables-spec-recursive",
+        "through maps and lists, values untouched",
+        lambda f: variables(f, "full")["nested"],
+        {"deep_key": [{"inner_key": 1}], "number_key": 1.5, "flag_key": True, "null_key": None},
     ),
-    Row(
-        id="variables-spec-verbatim",
-        says="verbatim when snakeCaseParameters is false",
-        batch="inputs",
-        seen=lambda f: variables(f, "verbatim")["fooBar"],
-        expected="x",
+    inputs(
+        "variables-spec-verbatim",
+        "verbatim when snakeCaseParameters is false",
+        lambda f: variables(f, "verbatim")["fooBar"],
+        "x",
     ),
-    Row(
-        id="variables-meta",
-        says="ansible_operator_meta is name and namespace",
-        batch="values",
-        seen=lambda f: (
-            variables(f, "full")["ansible_operator_meta"] == {"name": "full", "namespace": f["namespace"]}
-        ),
+    values(
+        "variables-meta",
+        "ansible_operator_meta is name and namespace",
+        lambda f: variables(f, "full")["ansible_operator_meta"] == {"name": "full", "namespace": f["namespace"]},
     ),
-    Row(
-        id="variables-meta-wins",
-        says="whatever the spec says",
-        batch="values",
-        seen=lambda f: isinstance(variables(f, "full")["ansible_operator_meta"], dict),
+    values(
+        "variables-meta-wins",
+        "whatever the spec says",
+        lambda f: isinstance(variables(f, "full")["ansible_operator_meta"], dict),
     ),
-    Row(
-        id="variables-meta-alone",
-        says="and alone with the prefix of Ansible's own variables, but for ansible_operator_run, which is ours",
-        batch="values",
-        seen=lambda f: sorted(
+    values(
+        "variables-meta-alone",
+        "and alone with the prefix of Ansible's own variables, but for ansible_operator_run, which is ours",
+        lambda f: sorted(
             name for name in variables(f, "full") if name.startswith("ansible_") and name != "ansible_operator_run"
         ),
-        expected=["ansible_operator_meta"],
+        ["ansible_operator_meta"],
     ),
-    Row(
-        id="variables-meta-cluster",
-        says="namespace is empty for a cluster-scoped CR",
-        batch="values",
-        seen=lambda f: variables(f, "realm")["ansible_operator_meta"]["namespace"],
-        expected="",
+    values(
+        "variables-meta-cluster",
+        "namespace is empty for a cluster-scoped CR",
+        lambda f: variables(f, "realm")["ansible_operator_meta"]["namespace"],
+        "",
     ),
-    Row(
-        id="variables-whole",
-        says="_<group>_<kind> is the whole object as it is",
-        batch="values",
-        seen=lambda f: variables(f, "full")[whole(f, "full")]["spec"] == SPEC,
+    values(
+        "variables-whole",
+        "_<group>_<kind> is the whole object as it is",
+        lambda f: variables(f, "full")[whole(f, "full")]["spec"] == SPEC,
     ),
-    Row(
-        id="variables-whole-name",
-        says="its name has no dots and dashes and is lower case",
-        batch="values",
-        seen=lambda f: any("values_parity_example_com_full" in name for name in variables(f, "full")),
+    values(
+        "variables-whole-name",
+        "its name has no dots and dashes and is lower case",
+        lambda f: any("values_parity_example_com_full" in name for name in variables(f, "full")),
     ),
-    Row(
-        id="variables-whole-managed-fields",
-        says="with its managed fields",
-        batch="values",
-        seen=lambda f: bool(variables(f, "full")[whole(f, "full")]["metadata"]["managedFields"]),
+    values(
+        "variables-whole-managed-fields",
+        "with its managed fields",
+        lambda f: bool(variables(f, "full")[whole(f, "full")]["metadata"]["managedFields"]),
     ),
-    Row(
-        id="variables-whole-running",
-        says="and the Running condition just written",
-        batch="values",
-        seen=lambda f: within(
+    values(
+        "variables-whole-running",
+        "and the Running condition just written",
+        lambda f: within(
             {"type": "Running", "status": "True", "reason": "Running"},
             variables(f, "full")[whole(f, "full")]["status"]["conditions"][0],
         ),
     ),
-    Row(
-        id="variables-core",
-        says="a core kind's variable begins with two underscores",
-        batch="inputs",
-        seen=lambda f: variables(f, "secret")["__secret"]["kind"],
-        expected="Secret",
+    inputs(
+        "variables-core",
+        "a core kind's variable begins with two underscores",
+        lambda f: variables(f, "secret")["__secret"]["kind"],
+        "Secret",
     ),
-    Row(
-        id="variables-spec-original",
-        says="_<group>_<kind>_spec is the spec as it is",
-        batch="values",
-        seen=lambda f: variables(f, "full")[whole(f, "full") + "_spec"] == SPEC,
+    values(
+        "variables-spec-original",
+        "_<group>_<kind>_spec is the spec as it is",
+        lambda f: variables(f, "full")[whole(f, "full") + "_spec"] == SPEC,
     ),
-    Row(
-        id="variables-spec-absent",
-        says="which is {} without a spec",
-        batch="values",
-        seen=lambda f: variables(f, "absent")[whole(f, "absent") + "_spec"],
-        expected={},
+    values(
+        "variables-spec-absent",
+        "which is {} without a spec",
+        lambda f: variables(f, "absent")[whole(f, "absent") + "_spec"],
+        {},
     ),
-    Row(
-        id="variables-whole-absent",
-        says="a missing spec stays missing in the whole object",
-        batch="values",
-        seen=lambda f: "spec" in variables(f, "absent")[whole(f, "absent")],
-        expected=False,
+    values(
+        "variables-whole-absent",
+        "a missing spec stays missing in the whole object",
+        lambda f: "spec" in variables(f, "absent")[whole(f, "absent")],
+        False,
     ),
-    Row(
-        id="variables-whole-absent-unmanaged",
-        says="but is {} there with manageStatus false",
-        batch="values",
-        seen=lambda f: variables(f, "verbatim")[whole(f, "verbatim")]["spec"],
-        expected={},
+    values(
+        "variables-whole-absent-unmanaged",
+        "but is {} there with manageStatus false",
+        lambda f: variables(f, "verbatim")[whole(f, "verbatim")]["spec"],
+        {},
     ),
-    Row(
-        id="variables-watch-vars",
-        says="the watch's vars win over the spec",
-        batch="values",
-        seen=lambda f: variables(f, "full")["overlaid"],
-        expected="by the watch",
+    values(
+        "variables-watch-vars",
+        "the watch's vars win over the spec",
+        lambda f: variables(f, "full")["overlaid"],
+        "by the watch",
     ),
-    Row(
-        id="variables-watch-vars-jinja",
-        says="Jinja in them is rendered",
-        batch="values",
-        seen=lambda f: f["full"]["extra"]["meta"] == {"name": "full", "namespace": f["namespace"]},
+    values(
+        "variables-watch-vars-jinja",
+        "Jinja in them is rendered",
+        lambda f: f["full"]["extra"]["meta"] == {"name": "full", "namespace": f["namespace"]},
     ),
-    Row(
-        id="variables-jinja",
-        says="Jinja in a CR is rendered without markUnsafe",
-        batch="values",
-        seen=lambda f: str(f["full"]["extra"]["text"]),
-        expected="2",
+    values(
+        "variables-jinja",
+        "Jinja in a CR is rendered without markUnsafe",
+        lambda f: str(f["full"]["extra"]["text"]),
+        "2",
     ),
-    Row(
-        id="variables-unsafe",
-        says="and not with it",
-        batch="values",
-        seen=lambda f: f["unsafe"]["extra"]["text"],
-        expected="{{ 1 + 1 }}",
+    values("variables-unsafe", "and not with it", lambda f: f["unsafe"]["extra"]["text"], "{{ 1 + 1 }}"),
+    values(
+        "variables-unsafe-spec",
+        "markUnsafe wraps each string of the spec",
+        lambda f: variables(f, "unsafe")["foo_bar"],
+        unsafe("camel"),
     ),
-    Row(
-        id="variables-unsafe-spec",
-        says="markUnsafe wraps each string of the spec",
-        batch="values",
-        seen=lambda f: variables(f, "unsafe")["foo_bar"],
-        expected=unsafe("camel"),
+    values(
+        "variables-unsafe-nested",
+        "and nothing else: numbers, booleans, null and keys stay",
+        lambda f: variables(f, "unsafe")["nested"],
+        {"deep_key": [{"inner_key": 1}], "number_key": 1.5, "flag_key": True, "null_key": None},
     ),
-    Row(
-        id="variables-unsafe-nested",
-        says="and nothing else: numbers, booleans, null and keys stay",
-        batch="values",
-        seen=lambda f: variables(f, "unsafe")["nested"],
-        expected={"deep_key": [{"inner_key": 1}], "number_key": 1.5, "flag_key": True, "null_key": None},
+    values(
+        "variables-unsafe-whole",
+        "also in the whole object",
+        lambda f: variables(f, "unsafe")[whole(f, "unsafe")]["metadata"]["annotations"]["note"],
+        unsafe("{{ 5 + 5 }}"),
     ),
-    Row(
-        id="variables-unsafe-whole",
-        says="also in the whole object",
-        batch="values",
-        seen=lambda f: variables(f, "unsafe")[whole(f, "unsafe")]["metadata"]["annotations"]["note"],
-        expected=unsafe("{{ 5 + 5 }}"),
+    values(
+        "variables-unsafe-original",
+        "and in the original spec",
+        lambda f: variables(f, "unsafe")[whole(f, "unsafe") + "_spec"]["matchLabels"],
+        {"appName": unsafe("x")},
     ),
-    Row(
-        id="variables-unsafe-original",
-        says="and in the original spec",
-        batch="values",
-        seen=lambda f: variables(f, "unsafe")[whole(f, "unsafe") + "_spec"]["matchLabels"],
-        expected={"appName": unsafe("x")},
+    values(
+        "variables-unsafe-not-meta",
+        "but not in ansible_operator_meta",
+        lambda f: variables(f, "unsafe")["ansible_operator_meta"]["name"],
+        "unsafe",
     ),
-    Row(
-        id="variables-unsafe-not-meta",
-        says="but not in ansible_operator_meta",
-        batch="values",
-        seen=lambda f: variables(f, "unsafe")["ansible_operator_meta"]["name"],
-        expected="unsafe",
+    values(
+        "variables-unsafe-not-vars",
+        "nor in the watch's vars",
+        lambda f: variables(f, "unsafe")["plain"],
+        "{{ 2 + 2 }}",
     ),
-    Row(
-        id="variables-unsafe-not-vars",
-        says="nor in the watch's vars",
-        batch="values",
-        seen=lambda f: variables(f, "unsafe")["plain"],
-        expected="{{ 2 + 2 }}",
+    values(
+        "snake-case-map-keys",
+        "keys of data maps are converted too",
+        lambda f: variables(f, "full")["match_labels"],
+        {"app_name": "x"},
     ),
-    Row(
-        id="snake-case-map-keys",
-        says="keys of data maps are converted too",
-        batch="values",
-        seen=lambda f: variables(f, "full")["match_labels"],
-        expected={"app_name": "x"},
-    ),
-    Row(
-        id="snake-case-collision",
-        says="of two keys that meet, the one in snake form wins",
-        batch="values",
-        seen=lambda f: variables(f, "full")["pod_ips"],
-        expected="from pod_ips",
+    values(
+        "snake-case-collision",
+        "of two keys that meet, the one in snake form wins",
+        lambda f: variables(f, "full")["pod_ips"],
+        "from pod_ips",
         mended=True,
     ),
-    Row(
-        id="snake-case-empty",
-        says="an empty key passes through",
-        batch="inputs",
-        seen=lambda f: variables(f, "emptykey").get(""),
-        expected="value",
+    inputs(
+        "snake-case-empty",
+        "an empty key passes through",
+        lambda f: variables(f, "emptykey").get(""),
+        "value",
         mended=True,
     ),
 )

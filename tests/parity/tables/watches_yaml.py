@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.parity.rows import Facts, Row
+from tests.parity.rows import Facts, refusals, triggers, values
 
 
 def coerced(facts: Facts, name: str) -> Any:
@@ -12,175 +12,48 @@ def coerced(facts: Facts, name: str) -> Any:
 
 
 PARSING = (
-    Row(
-        id="yaml-first-document",
-        says="only the first YAML document counts",
-        batch="values",
-        seen=lambda f: bool(f["full"]),
+    values("yaml-first-document", "only the first YAML document counts", lambda f: bool(f["full"])),
+    refusals("yaml-top-level", "the top level must be a list", lambda f: f["map"]["refused"]),
+    refusals("yaml-empty", "an empty file has no watches", lambda f: f["empty"]["refused"], False),
+    refusals("yaml-null", "null has none", lambda f: f["null"]["refused"], False),
+    refusals("yaml-comments", "comments have none", lambda f: f["comments"]["refused"], False),
+    refusals("yaml-empty-list", "[] has none", lambda f: f["list"]["refused"], False),
+    refusals(
+        "yaml-null-item", "a null item is a GVK without version", lambda f: "invalid GVK" in f["null item"]["text"]
     ),
-    Row(
-        id="yaml-top-level",
-        says="the top level must be a list",
-        batch="refusals",
-        seen=lambda f: f["map"]["refused"],
+    values("yaml-case", "field names match in any case", lambda f: bool(f["cased"]["extra"])),
+    values("yaml-case-vars", "vars too", lambda f: f["cased"]["extravars"]["cased"], "here"),
+    triggers(
+        "yaml-case-finalizer",
+        "also within finalizer and selector",
+        lambda f: f["cased finalizers"],
+        ["parity.example.com/cased"],
     ),
-    Row(
-        id="yaml-empty",
-        says="an empty file has no watches",
-        batch="refusals",
-        seen=lambda f: f["empty"]["refused"],
-        expected=False,
+    values("yaml-unknown", "unknown fields are ignored", lambda f: bool(f["cased"]["extra"])),
+    values("yaml-duplicate-key", "of equal keys the last wins", lambda f: coerced(f, "twice"), "second"),
+    refusals(
+        "yaml-string-coercion",
+        "scalars for strings are coerced: version 1, kind yes",
+        lambda f: "/1, Kind=true" in f["coerced"]["text"],
     ),
-    Row(
-        id="yaml-null", says="null has none", batch="refusals", seen=lambda f: f["null"]["refused"], expected=False
+    refusals("yaml-quoted-bool", "a quoted bool is an error", lambda f: f["quoted bool"]["refused"]),
+    refusals("yaml-quoted-int", "a quoted int is an error", lambda f: f["quoted int"]["refused"]),
+    values("yaml-float-int", "5.0 is fine for an int", lambda f: bool(f["coerced"]["extravars"])),
+    values("yaml-vars-y", "the key y becomes true", lambda f: coerced(f, "true"), "why"),
+    values("yaml-vars-off", "the key off becomes false", lambda f: coerced(f, "false"), "not"),
+    values("yaml-vars-int-key", "an int key becomes a string", lambda f: coerced(f, "1"), "one"),
+    values("yaml-vars-float", "1.0 becomes 1", lambda f: repr(coerced(f, "float")), "1"),
+    values("yaml-vars-octal", "017 becomes 15", lambda f: coerced(f, "octal"), 15),
+    values("yaml-vars-octals", "0o17 becomes 15", lambda f: coerced(f, "octals"), 15),
+    values("yaml-vars-date", "dates stay strings", lambda f: coerced(f, "date"), "2001-01-01"),
+    values(
+        "yaml-vars-big",
+        "integers beyond 64 bits lose precision",
+        lambda f: float(coerced(f, "big")),
+        1.2345678901234568e20,
     ),
-    Row(
-        id="yaml-comments",
-        says="comments have none",
-        batch="refusals",
-        seen=lambda f: f["comments"]["refused"],
-        expected=False,
-    ),
-    Row(
-        id="yaml-empty-list",
-        says="[] has none",
-        batch="refusals",
-        seen=lambda f: f["list"]["refused"],
-        expected=False,
-    ),
-    Row(
-        id="yaml-null-item",
-        says="a null item is a GVK without version",
-        batch="refusals",
-        seen=lambda f: "invalid GVK" in f["null item"]["text"],
-    ),
-    Row(
-        id="yaml-case",
-        says="field names match in any case",
-        batch="values",
-        seen=lambda f: bool(f["cased"]["extra"]),
-    ),
-    Row(
-        id="yaml-case-vars",
-        says="vars too",
-        batch="values",
-        seen=lambda f: f["cased"]["extravars"]["cased"],
-        expected="here",
-    ),
-    Row(
-        id="yaml-case-finalizer",
-        says="also within finalizer and selector",
-        batch="triggers",
-        seen=lambda f: f["cased finalizers"],
-        expected=["parity.example.com/cased"],
-    ),
-    Row(
-        id="yaml-unknown",
-        says="unknown fields are ignored",
-        batch="values",
-        seen=lambda f: bool(f["cased"]["extra"]),
-    ),
-    Row(
-        id="yaml-duplicate-key",
-        says="of equal keys the last wins",
-        batch="values",
-        seen=lambda f: coerced(f, "twice"),
-        expected="second",
-    ),
-    Row(
-        id="yaml-string-coercion",
-        says="scalars for strings are coerced: version 1, kind yes",
-        batch="refusals",
-        seen=lambda f: "/1, Kind=true" in f["coerced"]["text"],
-    ),
-    Row(
-        id="yaml-quoted-bool",
-        says="a quoted bool is an error",
-        batch="refusals",
-        seen=lambda f: f["quoted bool"]["refused"],
-    ),
-    Row(
-        id="yaml-quoted-int",
-        says="a quoted int is an error",
-        batch="refusals",
-        seen=lambda f: f["quoted int"]["refused"],
-    ),
-    Row(
-        id="yaml-float-int",
-        says="5.0 is fine for an int",
-        batch="values",
-        seen=lambda f: bool(f["coerced"]["extravars"]),
-    ),
-    Row(
-        id="yaml-vars-y",
-        says="the key y becomes true",
-        batch="values",
-        seen=lambda f: coerced(f, "true"),
-        expected="why",
-    ),
-    Row(
-        id="yaml-vars-off",
-        says="the key off becomes false",
-        batch="values",
-        seen=lambda f: coerced(f, "false"),
-        expected="not",
-    ),
-    Row(
-        id="yaml-vars-int-key",
-        says="an int key becomes a string",
-        batch="values",
-        seen=lambda f: coerced(f, "1"),
-        expected="one",
-    ),
-    Row(
-        id="yaml-vars-float",
-        says="1.0 becomes 1",
-        batch="values",
-        seen=lambda f: repr(coerced(f, "float")),
-        expected="1",
-    ),
-    Row(
-        id="yaml-vars-octal",
-        says="017 becomes 15",
-        batch="values",
-        seen=lambda f: coerced(f, "octal"),
-        expected=15,
-    ),
-    Row(
-        id="yaml-vars-octals",
-        says="0o17 becomes 15",
-        batch="values",
-        seen=lambda f: coerced(f, "octals"),
-        expected=15,
-    ),
-    Row(
-        id="yaml-vars-date",
-        says="dates stay strings",
-        batch="values",
-        seen=lambda f: coerced(f, "date"),
-        expected="2001-01-01",
-    ),
-    Row(
-        id="yaml-vars-big",
-        says="integers beyond 64 bits lose precision",
-        batch="values",
-        seen=lambda f: float(coerced(f, "big")),
-        expected=1.2345678901234568e20,
-    ),
-    Row(
-        id="yaml-vars-quoted",
-        says="quoted words stay strings",
-        batch="values",
-        seen=lambda f: coerced(f, "quoted"),
-        expected="yes",
-    ),
-    Row(
-        id="yaml-vars-bare",
-        says="bare ones are booleans",
-        batch="values",
-        seen=lambda f: coerced(f, "bare"),
-        expected=True,
-    ),
+    values("yaml-vars-quoted", "quoted words stay strings", lambda f: coerced(f, "quoted"), "yes"),
+    values("yaml-vars-bare", "bare ones are booleans", lambda f: coerced(f, "bare"), True),
 )
 
 ROWS = (*PARSING,)
