@@ -26,9 +26,10 @@ class Case:
     `content` is a playbook, or a role's directory if it begins with `roles/`; `return_code` is what the run must
     end with, `says` what its output must hold, so that a case which checks nothing any more is noticed; `needs`
     names what must be there (`kubernetes`, `http`); `volatile` are keys whose values differ from run to run by
-    their nature; `unordered` says that the order of events is left to chance, by stock Ansible too; `covered` says
-    what the warm engine makes of it: `warm`, `plugin` (warm, but the real plugin starts the module) or `cold`;
-    `only` is the one release of ansible-core that it is for, if any.
+    their nature; `unordered` says that the order of events is left to chance, by stock Ansible too, `polled` that
+    the number of polls of a job is; `covered` says what the warm engine makes of the case: `warm`, `plugin` (warm,
+    but the real plugin starts the module) or `cold`; `only` is the one release of ansible-core that it is for, if
+    any.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Case:
     needs: tuple[str, ...] = ()
     volatile: tuple[str, ...] = ()
     unordered: bool = False
+    polled: bool = False
     covered: str = "warm"
     only: str = ""
 

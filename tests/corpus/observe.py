@@ -15,6 +15,7 @@ from runner.execute.executor import Executor
 from runner.execute.outcome import Outcome
 from runner.execute.run import Event, Run
 from tests.corpus.case import Case
+from tests.corpus.chance import Chance, chance_of
 from tests.corpus.compare import Observation
 from tests.corpus.executors import OWN_ARTIFACTS, served_by
 from tests.corpus.files import tree, without_content
@@ -47,11 +48,12 @@ async def observe(
     except RunError as error:
         return Observation({}, [], {}, _files(stage, normal), error=normal.text(str(error)))
     artifacts = stage.rundir / "artifacts" / IDENT
-    seen = [normal.event(event) for event in events]
+    chance = chance_of(case, events)
+    seen = [normal.event(event) for event in chance.kept(events)]
     return Observation(
-        outcome=_outcome(outcome, normal, unordered=case.unordered),
-        events=unordered(seen) if case.unordered else seen,
-        artifacts=_artifacts(artifacts, seen, normal, unordered_events=case.unordered),
+        outcome=_outcome(outcome, normal, chance),
+        events=chance.arranged(seen),
+        artifacts=_artifacts(artifacts, seen, normal, chance),
         files=_files(stage, normal),
         served=served_by(artifacts),
     )
@@ -73,18 +75,12 @@ def a_run(case: Case, stage: Stage, kubeconfig: str = "") -> Run:
     )
 
 
-def unordered(events: list[Any]) -> list[Any]:
-    """The events without their places, sorted."""
-    placed = ("counter", "start_line", "end_line")
-    bare = [{key: value for key, value in event.items() if key not in placed} for event in events]
-    return sorted(bare, key=lambda event: json.dumps(event, sort_keys=True))
-
-
-def _outcome(outcome: Outcome, normal: Normal, *, unordered: bool) -> dict[str, Any]:
+def _outcome(outcome: Outcome, normal: Normal, chance: Chance) -> dict[str, Any]:
     seen = asdict(outcome)
     for own in ("engine", "why_cold"):
         del seen[own]
-    if unordered:
+    seen["tail"] = chance.without_polls(seen["tail"])
+    if chance.unordered:
         seen["messages"] = sorted(seen["messages"])
         del seen["tail"]
     plain: dict[str, Any] = normal.value(seen)
@@ -92,22 +88,22 @@ def _outcome(outcome: Outcome, normal: Normal, *, unordered: bool) -> dict[str, 
     return plain | {"tail": "\n".join(line[:_CUT] for line in lines)}
 
 
-def _artifacts(directory: Path, told: list[Any], normal: Normal, *, unordered_events: bool) -> dict[str, Any]:
+def _artifacts(directory: Path, told: list[Any], normal: Normal, chance: Chance) -> dict[str, Any]:
     """Every file. Of an event's, in the order of their numbers, only that it holds what the sink was told."""
     found = {path: entry for path, entry in tree(directory).items() if path not in OWN_ARTIFACTS}
-    events = sorted((path for path in found if path.startswith("job_events/")), key=_counter)
+    found["stdout"]["text"] = chance.without_polls(found["stdout"]["text"])
+    of_events = sorted((path for path in found if path.startswith("job_events/")), key=_counter)
+    entries = {path: found.pop(path) for path in of_events}
     stored: list[Any] = []
-    for path, event in zip_longest(events, told):
-        entry = found.pop(path or "", {})
+    for path, event in zip_longest(filter(chance.keeps_file, of_events), told):
+        entry = entries.get(path or "", {})
         content = normal.event(json.loads(entry.pop("text", "null")) or {})
         as_told = {"content": "as told"} if content == event else {"content": content}
         stored.append({"path": normal.text(path or "none"), **normal.value(entry), **as_told})
-    if unordered_events:
-        stored = unordered([{key: value for key, value in event.items() if key != "path"} for event in stored])
     seen = {normal.text(path): _decoded(path, entry, normal) for path, entry in found.items()}
-    if unordered_events:
+    if chance.unordered:
         seen["stdout"]["text"] = "\n".join(sorted(seen["stdout"]["text"].split("\n")))
-    return {**seen, "job_events/": stored}
+    return {**seen, "job_events/": chance.arranged(stored)}
 
 
 def _counter(path: str) -> tuple[int, str]:

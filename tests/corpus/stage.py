@@ -54,11 +54,6 @@ class Stage:
             "python": sys.executable,
         }
 
-    def clear(self) -> None:
-        """Remove everything; for before an executor is made."""
-        shutil.rmtree(self.root, ignore_errors=True)
-        self.root.mkdir(parents=True, mode=0o700)
-
     def lay_out(self, source: Path) -> None:
         """Put a fresh copy of the project `source` in place, and empty what the last run filled."""
         for place in (self.project, self.work, self.home, self.rundir):
@@ -74,17 +69,20 @@ class Stage:
 
     def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
         """What the executor adds to the environment; it marks every process, so that none is overlooked."""
-        return {"HOME": str(self.home), "CORPUS_MARKER": self.root.name, **(more or {})}
+        same_in_every_test = {"PYTEST_CURRENT_TEST": ""}  # else each has zygotes of its own
+        return {"HOME": str(self.home), "CORPUS_MARKER": self.root.name, **same_in_every_test, **(more or {})}
 
-    def processes(self) -> list[int]:
+    def processes(self) -> set[int]:
         """The processes of this stage that are alive, wherever they went."""
         mark = f"CORPUS_MARKER={self.root.name}".encode()
-        return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and _has(entry, mark)]
+        return {int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and _has(entry, mark)}
 
 
 def new(parent: Path) -> Stage:
-    """A stage of its own name."""
-    return Stage(parent / f"stage-{uuid4().hex[:8]}")
+    """An empty stage with a name of its own."""
+    stage = Stage(parent / f"stage-{uuid4().hex[:8]}")
+    stage.root.mkdir(mode=0o700)
+    return stage
 
 
 def _has(process: Path, mark: bytes) -> bool:

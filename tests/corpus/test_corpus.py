@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,17 +12,22 @@ import pytest
 
 from runner.dev.api import Api
 from runner.dev.controlplane import ControlPlane
+from runner.execute.executor import Executor
 from tests.corpus import case as cases
 from tests.corpus import cluster
 from tests.corpus.compare import Observation, difference
-from tests.corpus.executors import OTHERS, REPEATS, Make, cold
+from tests.corpus.executors import COLD, OTHERS, REPEATS
 from tests.corpus.observe import observe
-from tests.corpus.stage import KEY, Stage
+from tests.corpus.stage import KEY
+from tests.corpus.trial import Trial
 
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 WAYS = [pytest.param(name, id=name.replace(" ", "-")) for name in OTHERS]
-NEEDS = {name: cases.read(name).needs for name in cases.names()}
-PLAIN = [name for name, needs in NEEDS.items() if "kubernetes" not in needs]
-KUBERNETES = [name for name, needs in NEEDS.items() if "kubernetes" in needs]
+CASES = {name: cases.read(name) for name in cases.names()}
+PLAIN = [name for name, case in CASES.items() if "kubernetes" not in case.needs]
+KUBERNETES = [name for name, case in CASES.items() if "kubernetes" in case.needs]
+USES = Counter(str(case.environment) for case in CASES.values())
+"""How many cases have the same environment, and so may share an executor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,78 +44,79 @@ class Kubernetes:
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         status, answer = self.api.call("POST", "/api/v1/namespaces", body)
         assert status == 201, answer
-        yield name
-        self.api.call("DELETE", f"/api/v1/namespaces/{name}")
+        try:
+            yield name
+        finally:
+            self.api.call("DELETE", f"/api/v1/namespaces/{name}")
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One case, and where and with what it runs."""
+
+    name: str
+    trial: Trial
+    values: Mapping[str, str]
+    kubernetes: Kubernetes | None = None
+
+    async def check(self, way: str) -> None:
+        """Fail with the differences between a cold run and those of this way."""
+        environment = self._case().environment
+        async with self.trial.lend(COLD, self.name, environment, keep=False) as lent:
+            stock = await self._observed(lent.executor)
+        _is_the_case_it_says(self.name, stock)
+        keep = USES[str(CASES[self.name].environment)] > 1
+        async with self.trial.lend(OTHERS[way], self.name, environment, keep=keep) as lent:
+            others = [await self._observed(lent.executor) for _ in range(REPEATS[way])]
+            _are_the_same(stock, others, f"after {lent.history}")
+        _was_served_as_expected(self.name, others)
+
+    def _case(self, **more: str) -> cases.Case:
+        return cases.read(self.name, {**self.trial.stage.values, **self.values, **more})
+
+    async def _observed(self, executor: Executor) -> Observation:
+        await executor.forget(KEY)
+        self.trial.stage.lay_out(cases.CASES / self.name)
+        if self.kubernetes is None:
+            return await observe(self._case(), executor, self.trial.stage)
+        with self.kubernetes.namespace() as space:
+            seen = await observe(
+                self._case(namespace=space),
+                executor,
+                self.trial.stage,
+                kubeconfig=self.kubernetes.kubeconfig,
+                replaced={space: "<namespace>"},
+            )
+            return replace(seen, cluster=cluster.without(space, cluster.objects(self.kubernetes.api, space)))
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", PLAIN)
-async def test_runs_the_same(name: str, way: str, stage: Stage, request: pytest.FixtureRequest) -> None:
-    values = request.getfixturevalue("http") if "http" in NEEDS[name] else {}
-    [stock] = await _observed(name, cold, 1, stage, values)
-    _is_the_case_it_says(name, stock)
-    others = await _observed(name, OTHERS[way], REPEATS[way], stage, values)
-
-    _are_the_same(stock, others)
-    _was_served_as_expected(name, others)
+async def test_runs_the_same(name: str, way: str, trial: Trial, request: pytest.FixtureRequest) -> None:
+    values = request.getfixturevalue("http") if "http" in CASES[name].needs else {}
+    await Comparison(name, trial, values).check(way)
 
 
 @pytest.mark.cluster
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", KUBERNETES)
 async def test_does_the_same_to_a_cluster(
-    name: str, way: str, stage: Stage, control_plane: ControlPlane, admin: Api
+    name: str, way: str, trial: Trial, control_plane: ControlPlane, admin: Api
 ) -> None:
     kubernetes = Kubernetes(admin, control_plane.kubeconfig.read_text())
-    [stock] = await _observed(name, cold, 1, stage, {}, kubernetes)
-    _is_the_case_it_says(name, stock)
-    others = await _observed(name, OTHERS[way], REPEATS[way], stage, {}, kubernetes)
-
-    _are_the_same(stock, others)
-    _was_served_as_expected(name, others)
+    await Comparison(name, trial, {}, kubernetes).check(way)
 
 
-async def _observed(
-    name: str,
-    make: Make,
-    times: int,
-    stage: Stage,
-    values: Mapping[str, str],
-    kubernetes: Kubernetes | None = None,
-) -> list[Observation]:
-    """What is seen of `times` runs of a case by one executor; nothing of it lives when that has ended."""
-    stage.clear()
-    source = cases.CASES / name
-    environment = stage.environment(cases.read(name, {**stage.values, **values}).environment)
-    seen = []
-    async with make(stage.runner, environment) as executor:
-        for _ in range(times):
-            await executor.forget(KEY)
-            stage.lay_out(source)
-            if kubernetes is None:
-                seen.append(await observe(cases.read(name, {**stage.values, **values}), executor, stage))
-                continue
-            with kubernetes.namespace() as space:
-                case = cases.read(name, {**stage.values, **values, "namespace": space})
-                one = await observe(
-                    case, executor, stage, kubeconfig=kubernetes.kubeconfig, replaced={space: "<namespace>"}
-                )
-                found = cluster.objects(kubernetes.api, space)
-            seen.append(replace(one, cluster=cluster.without(space, found)))
-    assert stage.processes() == []
-    return seen
-
-
-def _are_the_same(stock: Observation, others: list[Observation]) -> None:
+def _are_the_same(stock: Observation, others: list[Observation], circumstances: str) -> None:
     for number, other in enumerate(others, 1):
-        found = difference(stock, other)
-        if found:
-            pytest.fail("\n".join([f"run {number} is not the same as the cold one:", *found]), pytrace=False)
+        if found := difference(stock, other):
+            message = f"run {number}, {circumstances}, is not the same as the cold one:"
+            pytest.fail("\n".join([message, *found]), pytrace=False)
 
 
 def _is_the_case_it_says(name: str, stock: Observation) -> None:
     """A case that ends in an unexpected way compares nothing of what it is for."""
-    case = cases.read(name)
+    case = CASES[name]
     output = stock.artifacts.get("stdout", {}).get("text", "") or stock.error
     code = stock.outcome.get("return_code")
     missing = [text for text in case.says if text not in output]
@@ -119,4 +126,4 @@ def _is_the_case_it_says(name: str, stock: Observation) -> None:
 
 def _was_served_as_expected(name: str, others: list[Observation]) -> None:
     told = {other.served for other in others if other.served is not None}
-    assert told <= {"cold" if cases.read(name).covered == "cold" else "warm"}
+    assert told <= {"cold" if CASES[name].covered == "cold" else "warm"}

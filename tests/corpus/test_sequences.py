@@ -10,9 +10,12 @@ import pytest
 
 from tests.corpus.case import Case
 from tests.corpus.compare import Observation, difference
-from tests.corpus.executors import OTHERS, Make, cold
+from tests.corpus.executors import COLD, OTHERS, Make
 from tests.corpus.observe import observe
 from tests.corpus.stage import KEY, Stage
+from tests.corpus.trial import Trial
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 SEQUENCES = Path(__file__).with_name("sequences")
 WAYS = [pytest.param(name, id=name.replace(" ", "-")) for name in OTHERS]
@@ -29,52 +32,49 @@ AnsibleModule({}).exit_json(ping="a ping that was not there before")
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("poison", POISONS)
-async def test_nothing_of_a_run_is_seen_by_the_next(poison: str, way: str, stage: Stage) -> None:
-    [alone] = await _observed("isolation", [OBSERVER], cold, stage)
+async def test_nothing_of_a_run_is_seen_by_the_next(poison: str, way: str, trial: Trial) -> None:
+    [alone] = await _observed("isolation", [OBSERVER], COLD, trial)
     assert alone.outcome["return_code"] == 0, alone.artifacts["stdout"]["text"]
     before = Case(poison, content=f"{poison}.yml")
-    poisoned, after = await _observed("isolation", [before, OBSERVER], OTHERS[way], stage)
+    poisoned, after = await _observed("isolation", [before, OBSERVER], OTHERS[way], trial)
 
     assert poisoned.outcome["return_code"] == POISONS[poison], poisoned.artifacts["stdout"]["text"]
     _are_the_same(alone, after)
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_what_is_edited_on_disk_is_seen_by_the_next_run(way: str, stage: Stage) -> None:
-    stock = await _edited(cold, stage)
-    other = await _edited(OTHERS[way], stage)
+async def test_what_is_edited_on_disk_is_seen_by_the_next_run(way: str, trial: Trial) -> None:
+    stock = await _edited(COLD, trial)
+    other = await _edited(OTHERS[way], trial)
 
     assert "first" not in json.dumps(stock[1].events), "an edit is not seen even by stock Ansible"
     for one, another in zip(stock, other, strict=True):
         _are_the_same(one, another)
 
 
-async def _observed(project: str, runs: list[Case], make: Make, stage: Stage) -> list[Observation]:
+async def _observed(project: str, runs: list[Case], make: Make, trial: Trial) -> list[Observation]:
     """What is seen of runs in a row, by one executor, of the playbooks of one project."""
-    stage.clear()
     seen = []
-    async with make(stage.runner, stage.environment()) as executor:
+    async with trial.lend(make, project) as lent:
         for case in runs:
-            await executor.forget(KEY)
-            stage.lay_out(SEQUENCES / project)
-            seen.append(await observe(case, executor, stage))
-    assert stage.processes() == []
+            await lent.executor.forget(KEY)
+            trial.stage.lay_out(SEQUENCES / project)
+            seen.append(await observe(case, lent.executor, trial.stage))
     return seen
 
 
-async def _edited(make: Make, stage: Stage) -> list[Observation]:
+async def _edited(make: Make, trial: Trial) -> list[Observation]:
     """Three runs of a project: as it is, with each file edited in place, and with each file replaced."""
     case = Case("edited", extra_vars={})
-    stage.clear()
     seen = []
-    async with make(stage.runner, stage.environment()) as executor:
-        stage.lay_out(SEQUENCES / "edited")
+    async with trial.lend(make, case.name) as lent:
+        await lent.executor.forget(KEY)
+        trial.stage.lay_out(SEQUENCES / "edited")
         for edit in (None, "other", "third"):
             if edit:
-                _edit(stage, edit, replace=edit == "third")
-            await executor.forget(KEY)
-            seen.append(await observe(case, executor, stage))
-    assert stage.processes() == []
+                _edit(trial.stage, edit, replace=edit == "third")
+            await lent.executor.forget(KEY)
+            seen.append(await observe(case, lent.executor, trial.stage))
     return seen
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from tests.corpus import case
+from tests.corpus.chance import chance_of
 from tests.corpus.compare import Observation, difference
 from tests.corpus.files import tree, without_content
 from tests.corpus.normal import Normal
-from tests.corpus.observe import unordered
 
 SEEN = Observation(
     outcome={"return_code": 0, "tail": "a\nb"},
@@ -128,7 +128,34 @@ def test_texts_that_are_known_to_differ_are_replaced() -> None:
 
 
 def test_without_an_order_events_are_a_set() -> None:
-    assert unordered([{"a": 2, "counter": 1}, {"a": 1, "counter": 2}]) == [{"a": 1}, {"a": 2}]
+    chance = chance_of(case.Case("x", unordered=True), [])
+    assert chance.arranged([{"a": 2, "counter": 1}, {"a": 1, "counter": 2}]) == [{"a": 1}, {"a": 2}]
+
+
+POLLS = [
+    {"uuid": name, "event": f"runner_on_async_{kind}", "event_data": {"jid": jid}, "stdout": name}
+    for name, kind, jid in (
+        ("first", "poll", "a"),
+        ("second", "poll", "b"),
+        ("third", "ok", "a"),
+        ("fourth", "failed", None),
+    )
+]
+"""Job `a` ends; job `b` is given up."""
+
+
+def test_polls_of_a_job_that_ends_are_left_out() -> None:
+    chance = chance_of(case.Case("x", polled=True), POLLS)
+    assert [event["uuid"] for event in chance.kept(POLLS)] == ["second", "third", "fourth"]
+    assert [path for path in ("1-first.json", "2-second.json") if chance.keeps_file(path)] == ["2-second.json"]
+    assert chance.without_polls("begin\r\nfirst\r\nsecond\nend") == "begin\r\nsecond\nend"
+    assert chance.arranged([{"a": 2, "counter": 1}, {"a": 1, "counter": 2}]) == [{"a": 2}, {"a": 1}]
+
+
+def test_polls_are_compared_unless_the_case_says_that_they_are_left_to_chance() -> None:
+    chance = chance_of(case.Case("x"), POLLS)
+    assert chance.kept(POLLS) == POLLS
+    assert chance.without_polls("first\n") == "first\n"
 
 
 def test_a_tree_tells_modes_links_and_contents(tmp_path: Path) -> None:
