@@ -14,7 +14,7 @@ from runner.kube.client import Client, Options
 from runner.kube.clock import REAL, Clock
 from runner.objects import Body, GroupVersionKind, ObjectKey, ObjectMeta, parse_meta
 
-ABSENT_FOR = 5.0
+ABSENT_FOR = 1.0
 """Seconds for which "there is no such kind" is believed without asking again."""
 
 

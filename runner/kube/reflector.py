@@ -38,8 +38,9 @@ from runner.kube.listwatch import Change, Name, Store, WatchFrom, pages, was_set
 from runner.objects import Body, GroupVersionKind, managed_fields, parse_meta
 
 LEAST, MOST = 0.1, 30.0
-ABSENT_POLL = 10.0
-FORBIDDEN_POLL, FORBIDDEN_POLL_MOST = 10.0, 60.0
+ABSENT_POLL, ABSENT_POLL_MOST = 1.0, 10.0
+FORBIDDEN_POLL, FORBIDDEN_POLL_MOST = 1.0, 60.0
+"""Seconds: short at first, for a CRD or a Role is often applied just after the operator."""
 REFUSALS_BEFORE_LIST = 5
 FAILING_AFTER = 60.0
 """Seconds of the API server's own errors after which a kind that was listed is not ready any more."""
@@ -79,17 +80,19 @@ class RetryPolicy:
     def __init__(self, clock: Clock) -> None:
         self._storm = Backoff(LEAST, MOST, clock)
         self._expired = Backoff(LEAST, MOST, clock)
+        self._absent = Backoff(ABSENT_POLL, ABSENT_POLL_MOST, clock)
         self._forbidden = Backoff(FORBIDDEN_POLL, FORBIDDEN_POLL_MOST, clock)
 
     def fine(self) -> None:
         """A watch held: the next trouble is the first."""
         self._storm.reset()
         self._expired.reset()
+        self._absent.reset()
         self._forbidden.reset()
 
     def judge(self, error: Exception) -> Retry:
         if isinstance(error, KindAbsentError):
-            return Retry(Phase.ABSENT, ABSENT_POLL, relist=True)
+            return Retry(Phase.ABSENT, self._absent.next(), relist=True)
         if isinstance(error, ForbiddenError):
             return Retry(Phase.FORBIDDEN, self._forbidden.next(), relist=False)
         if isinstance(error, GoneError):  # usual after an outage, whose long waits it must not inherit

@@ -361,7 +361,7 @@ async def test_watches_that_end_early_again_and_again_are_trouble(scene: Scene) 
 
 async def test_an_absent_kind_is_noticed_when_it_comes(scene: Scene) -> None:
     absent, present = failure(404, "NotFound"), serves(("memcacheds", "Memcached"))
-    scene.server.on("get", ROOT, absent, absent, present)
+    scene.server.on("get", ROOT, *[absent] * 6, present)
     scene.server.on("get", THINGS, listing([thing("a")]))
     with capture_logs() as logs:
         async with running(reflector := scene.reflector()):
@@ -369,7 +369,7 @@ async def test_an_absent_kind_is_noticed_when_it_comes(scene: Scene) -> None:
             assert not reflector.has_synced.is_set()
             await scene.until_told((What.ADDED, "a"))
             await until(lambda: reflector.phase is Phase.WATCHING)
-    assert scene.time.slept == [10.0, 10.0]
+    assert scene.time.slept == [1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
     warnings = [line for line in logs if line["log_level"] == "warning"]
     assert len(warnings) == 1
     assert "CustomResourceDefinition" in warnings[0]["todo"]
@@ -397,12 +397,12 @@ async def test_a_stray_404_while_the_kind_is_still_served_is_no_deletion(scene: 
 
 async def test_a_forbidden_kind_is_polled_with_patience_until_it_is_allowed(scene: Scene) -> None:
     no = failure(403, "Forbidden", "memcacheds is forbidden")
-    scene.server.on("get", THINGS, no, no, no, no, no, listing([thing("a")]))
+    scene.server.on("get", THINGS, *[no] * 8, listing([thing("a")]))
     with capture_logs() as logs:
         async with running(reflector := scene.reflector()):
             await until(lambda: reflector.phase is Phase.FORBIDDEN)
             await scene.until_told((What.ADDED, "a"))
-    assert scene.time.slept == [10.0, 20.0, 40.0, 60.0, 60.0]
+    assert scene.time.slept == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
     warnings = [line for line in logs if line["log_level"] == "warning"]
     assert len(warnings) == 1
     assert "list memcacheds" in warnings[0]["todo"]
