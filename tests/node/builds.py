@@ -39,8 +39,7 @@ class Builder:
 
         Ansible Galaxy is not asked: the project's requirements name what this repository has installed.
         """
-        pack = [sys.executable, "tools/pack_collection.py", str(OUT / "collections")]
-        (project / "requirements.yml").write_text(_run(pack, ROOT))
+        _run([sys.executable, "tools/pack_collection.py", str(OUT / "collections"), str(project)], ROOT)
         _run(_with_buildah(command), project)
         archive = self._directory / "image.tar"
         _run(

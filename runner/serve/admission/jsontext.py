@@ -10,11 +10,13 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-_PLAIN = rb'[^"{}\[\]]++|"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-_INNERMOST = rb"[{\[](?:" + _PLAIN + rb")*+[}\]]"
-_TO_BRACKET = re.compile(rb"(?:" + _PLAIN + rb"|" + _INNERMOST + rb")*+[{}\[\]]", re.DOTALL)
+# Groups are repeated in atomic groups, `(?>(?:x)*)`: Python before 3.11.5 matches `(?:x)*+` wrongly.
+_QUOTED = rb'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"'
+_PLAIN = rb'[^"{}\[\]]++|' + _QUOTED
+_INNERMOST = rb"[{\[](?>(?:" + _PLAIN + rb")*)[}\]]"
+_TO_BRACKET = re.compile(rb"(?>(?:" + _PLAIN + rb"|" + _INNERMOST + rb")*)[{}\[\]]", re.DOTALL)
 """Up to the next bracket of a value that has others in it; those without are passed over at once."""
-_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_STRING = re.compile(_QUOTED, re.DOTALL)
 _SCALAR = re.compile(rb"[^\s,:{}\[\]\"]++")
 _SPACE = re.compile(rb"[ \t\r\n]*+")
 
