@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
+from queue import Empty, SimpleQueue
 
 import pexpect
 
+from bench.observer import wait_for
 from tests.docs.page import INTERRUPT, Command, pattern
 
 # A prompt that can be told from everything else, which a virtual environment leaves as it is, and no colours.
@@ -20,6 +25,11 @@ _WATCH_ENDED = re.compile(
 )
 """kubectl's word, now and then, on a watch that it has ended itself."""
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]|\r")
+
+INTERRUPTS = 2
+"""An operator waits for its runs after the first one, and ends them after the second."""
+AFTER_INTERRUPT = 10.0
+"""Seconds until the next one."""
 
 
 class Terminal:
@@ -41,7 +51,7 @@ class Terminal:
             dimensions=(50, 400),
         )
         self._output = ""
-        self._arrived = list[str]()
+        self._arrived = SimpleQueue[str]()
         self._busy = False
         threading.Thread(target=self._pump, daemon=True).start()
         self._until_prompt(Command(0, "", ()))
@@ -53,10 +63,16 @@ class Terminal:
         return Path(f"/proc/{self._shell.pid}/cwd").readlink()
 
     def close(self) -> None:
-        """End the shell and what runs in it, as closing the window does."""
-        if self._busy:
-            self._shell.sendintr()
-        self._shell.close(force=True)
+        """End what runs in the shell, with Ctrl-C as often as that takes, then the shell; kill what is left."""
+        session = self._shell.pid
+        try:
+            for _ in range(INTERRUPTS):
+                if self._busy:
+                    self._shell.sendintr()
+                    self._await_prompt(time.monotonic() + AFTER_INTERRUPT)
+        finally:
+            self._shell.close(force=True)
+            kill_session(session)
 
     def run(self, command: Command, *, may_fail: bool, may_go_on: bool) -> None:
         """Type `command`, and hold its output against what is shown.
@@ -90,21 +106,28 @@ class Terminal:
         wanted = re.compile("(?:.*\n)*?" + pattern(command.shown))
         end = time.monotonic() + self._patience
         while not (found := wanted.match(self._output)):
-            self._read()
-            self._notice_prompt()
+            assert self._busy, (
+                f"line {command.line}: the command ended without\n{_text(command)}\nand this came:\n{self._output}"
+            )
             assert time.monotonic() < end, (
                 f"line {command.line}: waited {self._patience:.0f} s for\n{_text(command)}\n"
                 f"and this came:\n{self._output}"
             )
+            self._read()
+            self._notice_prompt()
         self._output = self._output[found.end() :]
 
     def _until_prompt(self, command: Command) -> int:
-        end = time.monotonic() + self._patience
-        while (code := self._notice_prompt()) is None:
+        code = self._await_prompt(time.monotonic() + self._patience)
+        assert code is not None, (
+            f"line {command.line}: `{command.text}` did not end in {self._patience:.0f} s:\n{self._output}"
+        )
+        return code
+
+    def _await_prompt(self, end: float) -> int | None:
+        """The exit code of the last command; None if it has not ended by then."""
+        while (code := self._notice_prompt()) is None and time.monotonic() < end:
             self._read()
-            assert time.monotonic() < end, (
-                f"line {command.line}: `{command.text}` did not end in {self._patience:.0f} s:\n{self._output}"
-            )
         return code
 
     def _notice_prompt(self) -> int | None:
@@ -117,19 +140,40 @@ class Terminal:
         return int(found[1])
 
     def _read(self) -> None:
-        while self._arrived:
-            self._output += self._arrived.pop(0)
-        self._output = _ESCAPES.sub("", self._output)
-        time.sleep(0.05)
+        """Take what has arrived, or wait for it a little."""
+        with suppress(Empty):
+            self._output = _ESCAPES.sub("", self._output + self._arrived.get(timeout=0.1))
 
     def _pump(self) -> None:
         """Take all that comes, also while nobody looks: a terminal that is not read stops what runs in it."""
         try:
             while True:
-                self._arrived.append(self._shell.read_nonblocking(65536, timeout=None))
+                self._arrived.put(self._shell.read_nonblocking(65536, timeout=None))
         except (pexpect.EOF, OSError, ValueError):  # closed
             return
 
 
 def _text(command: Command) -> str:
     return "\n".join(command.shown)
+
+
+def kill_session(session: int) -> None:
+    """Kill every process of that session, and wait until none is left. Raises DevError."""
+    wait_for("killed processes to be gone", lambda: not _killed(session), seconds=10, every=0.01)
+
+
+def _killed(session: int) -> list[int]:
+    """The processes of the session, which have been killed now."""
+    processes = list(_processes_of(session))
+    for process in processes:
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+    return processes
+
+
+def _processes_of(session: int) -> Iterator[int]:
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended meanwhile
+            state, _, _, its_session, *_ = stat.read_text().rpartition(")")[2].split()
+            if int(its_session) == session and state != "Z":
+                yield int(stat.parent.name)

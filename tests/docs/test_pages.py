@@ -7,12 +7,15 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from runner.dev.controlplane import ControlPlane
 from runner.dev.programs import cache_directory
 from tests.docs.page import Command, File, Page, Untested, read_page
+from tests.docs.plane import SharedPlane
 from tests.docs.terminal import Terminal
 from tests.fixtures.manifests import kubectl
 
@@ -27,18 +30,42 @@ UNTESTED = {
     "how-to/upgrade-from-the-go-operator.md": ["docker", "a cluster"],
 }
 """The blocks that are not run, by what they say that they need."""
+WITHOUT_A_PLANE = ("tutorial.md", "how-to/publish-a-bundle.md", "how-to/run-from-a-laptop.md")
+"""The pages that show how a control plane is started or ended; the reader of any other has one."""
+
+SLOW_PAGES = ("tutorial.md", "how-to/publish-a-bundle.md")
+"""The pages that have their reader install the operator: a minute each, most of it pip's."""
+SLOW: tuple[pytest.MarkDecorator, ...] = ()
 
 
 def name(path: Path) -> str:
     return str(path.relative_to(DOCS))
 
 
+@pytest.fixture(scope="session")
+def shared_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedPlane]:
+    """The control plane of all pages that do not say how one is started and ended."""
+    with ControlPlane(tmp_path_factory.mktemp("pages") / "plane") as plane, closing(SharedPlane(plane)) as shared:
+        yield shared
+
+
 @pytest.fixture
-def reader(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
-    """An empty home; whatever control plane a page leaves up there is ended."""
+def reader(path: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """An empty home; what the page leaves in the control plane is removed, or the control plane ended."""
     home = tmp_path / "home"
     home.mkdir()
+    if name(path) in WITHOUT_A_PLANE or fresh(request):
+        yield home
+        end_plane(home, request)
+        return
+    shared: SharedPlane = request.getfixturevalue("shared_plane")
+    shared.lend(home)
     yield home
+    shared.empty()
+
+
+def end_plane(home: Path, request: pytest.FixtureRequest) -> None:
+    """End the control plane that a page may have left up."""
     down = [sys.executable, "-m", "runner", "dev", "down", "--delete"]
     subprocess.run(down, env=environment(home, fresh=fresh(request)), cwd=ROOT, check=True, capture_output=True)
 
@@ -61,8 +88,11 @@ def environment(home: Path, *, fresh: bool) -> dict[str, str]:
 
 
 @pytest.mark.cluster
+@pytest.mark.xdist_group("default ports")  # which the operators of pages listen on
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("path", PAGES, ids=name)
+@pytest.mark.parametrize(
+    "path", [pytest.param(path, marks=SLOW if name(path) in SLOW_PAGES else (), id=name(path)) for path in PAGES]
+)
 def test_a_page_does_what_it_says(
     path: Path, tmp_path: Path, reader: Path, tutorials_project: Path, request: pytest.FixtureRequest
 ) -> None:
