@@ -7,6 +7,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.contract import standin
+from tests.fixtures.leaks import leaks_are_collected, only_new_objects_are_collected
+
+__all__ = ["bench", "leaks_are_collected", "only_new_objects_are_collected"]
 
 
 @pytest.fixture
