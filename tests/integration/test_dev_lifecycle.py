@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -60,44 +60,161 @@ def with_program(directory: Path, name: str, script: str) -> Callable[[], Progra
     return lambda: Programs({**find_programs().paths, name: file})
 
 
-def test_nothing_is_left_after_a_stop(plane: ControlPlane) -> None:
+@pytest.fixture(scope="module")
+def second_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """Another control plane beside the tests' own, which tests may stop and start."""
+    plane = ControlPlane(tmp_path_factory.mktemp("second") / "plane")
+    yield plane
+    plane.stop(delete=True)
+
+
+@pytest.fixture
+def running_plane(second_plane: ControlPlane) -> ControlPlane:
+    """It runs, whatever the last test has done to it."""
+    second_plane.start()
+    return second_plane
+
+
+@pytest.mark.xdist_group("second control plane")
+class TestRunningPlane:
+    """What a running control plane is and does; its start is not looked at, so it is the same one."""
+
+    def test_several_run_side_by_side(self, running_plane: ControlPlane, control_plane: ControlPlane) -> None:
+        put_configmap(running_plane, "only-here")
+
+        assert has_configmap(running_plane, "only-here")
+        assert not has_configmap(control_plane, "only-here")
+
+    def test_there_is_no_audit_log_unless_asked(self, running_plane: ControlPlane) -> None:
+        assert not running_plane.audit_log.exists()
+
+    def test_starting_what_runs_changes_nothing(self, running_plane: ControlPlane) -> None:
+        before = running(running_plane)
+        assert set(before) == set(NAMES)
+
+        assert not ControlPlane(running_plane.layout.directory).start()
+
+        assert running(running_plane) == before
+
+    def test_component_can_be_out_for_a_while(self, running_plane: ControlPlane) -> None:
+        put_configmap(running_plane, "before")
+
+        running_plane.stop_component("kube-apiserver")
+        with pytest.raises(ConnectionRefusedError):
+            has_configmap(running_plane, "before")
+        running_plane.start_component("kube-apiserver")
+
+        assert has_configmap(running_plane, "before")
+        assert running_plane.is_running()
+
+    def test_half_of_a_set_is_replaced_by_a_whole_one(self, running_plane: ControlPlane) -> None:
+        before = running(running_plane)
+        running_plane.stop_component("kube-apiserver")
+
+        assert running_plane.start()
+
+        assert none_alive(before)
+        assert set(running(running_plane)) == set(NAMES)
+
+    def test_data_is_thrown_away_unless_kept(self, running_plane: ControlPlane) -> None:
+        put_configmap(running_plane, "gone")
+        running_plane.stop()
+
+        assert running_plane.start()
+
+        assert not has_configmap(running_plane, "gone")
+
+    def test_nothing_is_left_after_a_stop_but_the_other_control_plane(
+        self, running_plane: ControlPlane, control_plane: ControlPlane
+    ) -> None:
+        before = running(running_plane)
+        assert set(before) == set(NAMES)
+
+        running_plane.stop()
+
+        assert none_alive(before)
+        assert not running_plane.layout.directory.exists()
+        assert set(running(control_plane)) == set(NAMES)
+
+
+@pytest.fixture(scope="module")
+def kept_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A stopped one, in whose kept data is the ConfigMap `kept`."""
+    plane = ControlPlane(tmp_path_factory.mktemp("kept") / "plane", Options(keep=True))
     plane.start()
-    before = running(plane)
-    assert set(before) == set(NAMES)
-
-    plane.stop()
-
-    assert none_alive(before)
+    try:
+        put_configmap(plane, "kept")
+        before = running(plane)
+        plane.stop()
+        assert none_alive(before)
+        yield plane
+    finally:
+        plane.stop(delete=True)
     assert not plane.layout.directory.exists()
 
 
-def test_starting_what_runs_changes_nothing(plane: ControlPlane) -> None:
-    assert plane.start()
-    before = running(plane)
+@pytest.mark.xdist_group("kept data")
+class TestKeptData:
+    """Data that is kept stays whatever starts and stops come after."""
 
-    assert not ControlPlane(plane.layout.directory).start()
+    def test_kept_data_is_there_again_after_a_restart(self, kept_plane: ControlPlane) -> None:
+        kubeconfig = kept_plane.kubeconfig.read_text()
 
-    assert running(plane) == before
+        # Kept once, kept until deleted: also when the next start does not say so.
+        ControlPlane(kept_plane.layout.directory).start()
+
+        assert has_configmap(kept_plane, "kept")
+        assert kept_plane.kubeconfig.read_text() == kubeconfig
+        kept_plane.stop()
+
+    def test_kept_data_outlives_a_start_that_fails_and_a_change_of_ports(
+        self, kept_plane: ControlPlane, tmp_path: Path
+    ) -> None:
+        programs = with_program(tmp_path, "kube-apiserver", "echo no >&2; exit 1")
+        with pytest.raises(ComponentError, match="kube-apiserver ended"):
+            ControlPlane(kept_plane.layout.directory, programs=programs).start()
+
+        before = kept_plane.ports
+        with socket.socket() as somebody:
+            somebody.bind((HOST, before.kubelet))
+            kept_plane.start()
+        assert has_configmap(kept_plane, "kept")
+        _, node = kept_plane.api().call("GET", "/api/v1/nodes/node-1")
+        port = node["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"]
+        assert port == kept_plane.ports.kubelet != before.kubelet
+        kept_plane.stop()
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What was seen of a control plane that has ended."""
+
+    audit_log: str
+    remaining: list[Path]
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
+    """One with an audit log, in a directory that was there before."""
+    directory = tmp_path_factory.mktemp("audited")
+    with ControlPlane(directory, Options(audit=AuditLevel.REQUEST)) as plane:
+        put_configmap(plane, "with-its-body")
+        audit_log = plane.audit_log.read_text()
+    return Ended(audit_log, list(directory.iterdir()))
+
+
+@pytest.mark.xdist_group("audited control plane")
+def test_audit_log_holds_as_much_as_asked(ended: Ended) -> None:
+    assert '"requestObject":{"kind":"ConfigMap"' in ended.audit_log
+
+
+@pytest.mark.xdist_group("audited control plane")
+def test_directory_that_was_there_before_stays(ended: Ended) -> None:
+    assert ended.remaining == []
 
 
 def test_stopping_what_never_ran_is_no_error(plane: ControlPlane) -> None:
     assert not plane.stop()
-
-
-def test_several_run_side_by_side(plane: ControlPlane, control_plane: ControlPlane) -> None:
-    plane.start()
-    put_configmap(plane, "only-here")
-
-    assert has_configmap(plane, "only-here")
-    assert not has_configmap(control_plane, "only-here")
-
-
-def test_ending_one_leaves_the_other_alone(plane: ControlPlane, control_plane: ControlPlane) -> None:
-    plane.start()
-
-    plane.stop()
-
-    assert set(running(control_plane)) == set(NAMES)
 
 
 def test_nothing_listens_beyond_the_loopback(control_plane: ControlPlane) -> None:
@@ -119,48 +236,6 @@ def test_nothing_listens_beyond_the_loopback(control_plane: ControlPlane) -> Non
     assert addresses == {"0100007F"}
 
 
-def test_kept_data_is_there_again_after_a_restart(tmp_path: Path) -> None:
-    plane = ControlPlane(tmp_path / "plane", Options(keep=True))
-    plane.start()
-    try:
-        kubeconfig = plane.kubeconfig.read_text()
-        put_configmap(plane, "kept")
-
-        plane.stop()
-        assert none_alive(running(plane))
-        # Kept once, kept until deleted: also when the next start does not say so.
-        ControlPlane(tmp_path / "plane").start()
-
-        assert has_configmap(plane, "kept")
-        assert plane.kubeconfig.read_text() == kubeconfig
-    finally:
-        plane.stop(delete=True)
-    assert not (tmp_path / "plane").exists()
-
-
-def test_data_is_thrown_away_unless_kept(plane: ControlPlane) -> None:
-    plane.start()
-    put_configmap(plane, "gone")
-    plane.stop()
-
-    plane.start()
-
-    assert not has_configmap(plane, "gone")
-
-
-def test_there_is_no_audit_log_unless_asked(plane: ControlPlane) -> None:
-    plane.start()
-
-    assert not plane.audit_log.exists()
-
-
-def test_audit_log_holds_as_much_as_asked(tmp_path: Path) -> None:
-    with ControlPlane(tmp_path / "plane", Options(audit=AuditLevel.REQUEST)) as plane:
-        put_configmap(plane, "with-its-body")
-
-        assert '"requestObject":{"kind":"ConfigMap"' in plane.audit_log.read_text()
-
-
 def test_other_files_in_the_directory_stay(tmp_path: Path) -> None:
     with ControlPlane(tmp_path / "plane") as plane:
         mine = [
@@ -172,17 +247,6 @@ def test_other_files_in_the_directory_stay(tmp_path: Path) -> None:
             file.write_text("mine")
 
     assert {file for file in plane.layout.directory.rglob("*") if not file.is_dir()} == set(mine)
-
-
-def test_half_of_a_set_is_replaced_by_a_whole_one(plane: ControlPlane) -> None:
-    plane.start()
-    before = running(plane)
-    plane.stop_component("kube-apiserver")
-
-    assert plane.start()
-
-    assert none_alive(before)
-    assert set(running(plane)) == set(NAMES)
 
 
 def test_record_of_a_process_that_is_not_ours_ends_nobody(plane: ControlPlane) -> None:
@@ -242,33 +306,6 @@ def test_start_that_fails_late_leaves_nothing(tmp_path: Path) -> None:
     assert raised.value.__notes__ == ["Nothing of it was left: every process was ended, every file removed."]
 
 
-def test_data_that_was_kept_outlives_a_start_that_fails_and_a_change_of_ports(tmp_path: Path) -> None:
-    plane = ControlPlane(tmp_path / "plane", Options(keep=True))
-    plane.start()
-    put_configmap(plane, "kept")
-    plane.stop()
-
-    with pytest.raises(ComponentError, match="kube-apiserver ended"):
-        ControlPlane(
-            tmp_path / "plane", programs=with_program(tmp_path, "kube-apiserver", "echo no >&2; exit 1")
-        ).start()
-
-    try:
-        plane.start()
-        assert has_configmap(plane, "kept")
-        before = plane.ports
-        plane.stop()
-        with socket.socket() as somebody:
-            somebody.bind((HOST, before.kubelet))
-            plane.start()
-        _, node = plane.api().call("GET", "/api/v1/nodes/node-1")
-        assert (
-            node["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"] == plane.ports.kubelet != before.kubelet
-        )
-    finally:
-        plane.stop(delete=True)
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_start_that_is_told_to_end_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
     plane = ControlPlane(tmp_path / "new" / "plane")
@@ -285,15 +322,6 @@ def test_start_that_is_told_to_end_leaves_nothing(tmp_path: Path, number: signal
     assert none_alive(begun)
     assert not (tmp_path / "new").exists()
     assert b"Traceback" not in told
-
-
-def test_directory_that_was_there_before_stays(tmp_path: Path) -> None:
-    (tmp_path / "mine").mkdir()
-
-    with ControlPlane(tmp_path / "mine"):
-        pass
-
-    assert list((tmp_path / "mine").iterdir()) == []
 
 
 def test_control_plane_needs_no_default_route(tmp_path: Path) -> None:
@@ -332,19 +360,6 @@ def test_port_taken_in_between_is_replaced_by_another(
     current = plane.state()
     assert current is not None
     assert current.ports.api != taken.api
-
-
-def test_component_can_be_out_for_a_while(plane: ControlPlane) -> None:
-    plane.start()
-    put_configmap(plane, "before")
-
-    plane.stop_component("kube-apiserver")
-    with pytest.raises(ConnectionRefusedError):
-        has_configmap(plane, "before")
-    plane.start_component("kube-apiserver")
-
-    assert has_configmap(plane, "before")
-    assert plane.is_running()
 
 
 def test_client_of_what_was_never_started_says_what_to_do(plane: ControlPlane) -> None:
