@@ -21,7 +21,7 @@ from tests.corpus.observe import observe
 from tests.corpus.stage import KEY
 from tests.corpus.trial import Trial
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(600)]
 WAYS = [pytest.param(name, id=name.replace(" ", "-")) for name in OTHERS]
 CASES = {name: cases.read(name) for name in cases.names()}
 PLAIN = [name for name, case in CASES.items() if "kubernetes" not in case.needs]

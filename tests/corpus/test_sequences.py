@@ -15,7 +15,7 @@ from tests.corpus.observe import observe
 from tests.corpus.stage import KEY, Stage
 from tests.corpus.trial import Trial
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(600)]
 
 SEQUENCES = Path(__file__).with_name("sequences")
 WAYS = [pytest.param(name, id=name.replace(" ", "-")) for name in OTHERS]

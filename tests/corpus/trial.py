@@ -13,8 +13,8 @@ from pathlib import Path
 from tests.corpus.executors import Executors, Make, Shared
 from tests.corpus.stage import Stage
 
-_WITHIN = 80.0
-"""Seconds for the runs of a case by one executor, of which there are two before pytest's timeout.
+_WITHIN = 240.0
+"""Seconds for the runs of a case by one executor, of which there are two before pytest's timeout; ten are usual.
 
 A run that is cancelled ends its processes; one that pytest's timeout abandons goes on.
 """
