@@ -8,107 +8,62 @@ import os
 import shutil
 import stat
 import sys
-import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
+import pytest_asyncio
 
 from runner.config.watches import Content, Engine
 from runner.errors import RunError
 from runner.execute.budget import Limits
 from runner.execute.executor import Executor
-from runner.execute.outcome import Ending, Outcome
+from runner.execute.outcome import Ending
 from runner.execute.run import Event, Run
-from runner.objects import GroupVersionKind, ObjectKey
 from tests.fixtures.ansible_release import only_where_warm
-from tests.fixtures.engine import waiting
 from tests.fixtures.marks import mark
 from tests.fixtures.waiting import until
+from tests.fixtures.warm import Bench, MarkedExecutor
 
-KEY = ObjectKey(GroupVersionKind("cache.example.com", "v1", "Memcached"), "default", "one")
-
-
-class Bench:
-    """An executor with a directory for its runs and one for playbooks; it marks every process of its runs."""
-
-    def __init__(
-        self,
-        directory: Path,
-        engine: Engine = Engine.COLD,
-        environment: dict[str, str] | None = None,
-        limits: Limits | None = None,
-    ) -> None:
-        self.directory = directory
-        self.marker = uuid4().hex
-        self.environment = {"RUN_MARKER": self.marker, "ANSIBLE_LOCALHOST_WARNING": "False"} | (environment or {})
-        self.engine = engine
-        self.executor = Executor(directory / "runner", self.environment, limits=limits)
-        self.events: list[Event] = []
-
-    @property
-    def run_directory(self) -> Path:
-        return self.directory / "runner/cache.example.com/v1/Memcached/default/one"
-
-    def a_run(self, tasks: str, **changes: Any) -> Run:
-        """A run of a play of `tasks`; what is given in `changes` replaces the run's fields."""
-        playbook = self.directory / f"{uuid4().hex}.yml"
-        indented = tasks.strip("\n").replace("\n", "\n    ")
-        playbook.write_text(f"- hosts: localhost\n  gather_facts: false\n  tasks:\n    {indented}\n")
-        run = Run(
-            str(time.time_ns()),
-            KEY,
-            "uid",
-            Content(playbook, is_role=False),
-            {},
-            "kubeconfig text",
-            engine=self.engine,
-        )
-        return replace(run, **({"verbosity": 0} | changes))
-
-    async def run(self, tasks: str, **changes: Any) -> Outcome:
-        return await self.executor.run(self.a_run(tasks, **changes), lambda _, event: self.events.append(event))
-
-    def processes(self) -> list[int]:
-        """Every process of every run of this bench that is alive, wherever it went."""
-        found = {
-            int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and self._ours(entry)
-        }
-        return sorted(found - self.executor.zygotes - waiting(self.executor.zygotes))
-
-    def _ours(self, process: Path) -> bool:
-        try:
-            return f"RUN_MARKER={self.marker}".encode() in (process / "environ").read_bytes()
-        except OSError:
-            return False
-
-    def artifact(self, name: str) -> str:
-        return (self.run_directory / "artifacts/latest" / name).read_text()
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+ENGINES = [Engine.COLD, pytest.param(Engine.WARM, marks=only_where_warm)]
 
 
-Benches = Callable[..., Bench]
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def executor(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[MarkedExecutor]:
+    """For all tests that need no executor with its own limits, environment or directory."""
+    executor = MarkedExecutor(tmp_path_factory.mktemp("executor"))
+    yield executor
+    await executor.close()
+    assert executor.processes() == set()
 
 
-@pytest.fixture(params=[Engine.COLD, pytest.param(Engine.WARM, marks=only_where_warm)])
-async def benches(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Benches]:
-    """Makes benches in this test's directory, for runs with more environment than is usual."""
-    made: list[Bench] = []
+@pytest_asyncio.fixture(loop_scope="module", params=ENGINES)
+async def bench(tmp_path: Path, executor: MarkedExecutor, request: pytest.FixtureRequest) -> AsyncIterator[Bench]:
+    bench = Bench(tmp_path, executor, request.param)
+    yield bench
+    await bench.close()
+
+
+Own = Callable[..., Bench]
+
+
+@pytest_asyncio.fixture(loop_scope="module", params=ENGINES)
+async def own(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Own]:
+    """Makes a bench with an executor of its own, for runs with more environment than is usual."""
+    benches: list[Bench] = []
 
     def make(limits: Limits | None = None, **environment: str) -> Bench:
-        made.append(Bench(tmp_path, request.param, environment, limits))
-        return made[-1]
+        executor = MarkedExecutor(tmp_path / "runner", environment, limits)
+        benches.append(Bench(tmp_path, executor, request.param))
+        return benches[-1]
 
     yield make
-    for bench in made:
+    for bench in benches:
+        await bench.close()
         await bench.executor.close()
-
-
-@pytest.fixture
-def bench(benches: Benches) -> Bench:
-    return benches()
 
 
 async def test_a_successful_run_says_what_it_did(bench: Bench) -> None:
@@ -141,12 +96,12 @@ def most_verbose(bench: Bench) -> int:
     return 7 if bench.engine is Engine.COLD else 2
 
 
-async def test_artifacts_of_runs_with_large_specs_at_verbosity_7_stay_within_the_limits(benches: Benches) -> None:
-    bench = benches(Limits(32 << 20, 12 << 20))
+async def test_artifacts_of_runs_with_large_specs_at_verbosity_7_stay_within_the_limits(own: Own) -> None:
+    bench = own(Limits(32 << 20, 12 << 20))
     root = bench.directory / "runner"
     for number in range(3):
         for name in ("one", "two", "three"):
-            key = replace(KEY, name=name)
+            key = replace(bench.key, name=name)
             run = bench.a_run(PRINTED, verbosity=most_verbose(bench), max_artifacts=100, extra_vars=LARGE, key=key)
             assert (await bench.executor.run(run)).succeeded
             newest = root / f"cache.example.com/v1/Memcached/default/{name}/artifacts/{run.ident}"
@@ -154,16 +109,16 @@ async def test_artifacts_of_runs_with_large_specs_at_verbosity_7_stay_within_the
             used = [path.lstat().st_blocks * 512 for path in root.rglob("*")]
             assert sum(used) < 32 << 20, (number, name)
             assert bench.executor.budget.bytes < 32 << 20
-    await bench.executor.forget(replace(KEY, name="three"))
+    await bench.executor.forget(replace(bench.key, name="three"))
     before = bench.executor.budget.bytes
-    await bench.executor.forget(replace(KEY, name="two"))
+    await bench.executor.forget(replace(bench.key, name="two"))
     assert bench.executor.budget.bytes < before
 
 
 async def test_run_that_writes_more_than_its_object_may_have_succeeds_and_says_what_was_left_out(
-    benches: Benches,
+    own: Own,
 ) -> None:
-    bench = benches(Limits(0, 5 << 20))
+    bench = own(Limits(0, 5 << 20))
     outcome = await bench.run(PRINTED, verbosity=most_verbose(bench), extra_vars=LARGE)
 
     assert outcome.succeeded
@@ -203,12 +158,12 @@ async def test_the_command_is_the_one_the_go_operator_leads_to(bench: Bench) -> 
     assert command["env"]["KUBECONFIG"] == command["env"]["K8S_AUTH_KUBECONFIG"] == f"{directory}/kubeconfig"
 
 
-async def test_a_role_runs_from_wherever_it_is(tmp_path: Path, benches: Benches) -> None:
+async def test_a_role_runs_from_wherever_it_is(tmp_path: Path, own: Own) -> None:
     role, other = tmp_path / "roles/web", tmp_path / "others/helper"
     for path, tasks in ((role, "- include_role: {name: helper}"), (other, "- debug: {msg: 'helped {{ size }}'}")):
         (path / "tasks").mkdir(parents=True)
         (path / "tasks/main.yml").write_text(tasks)
-    bench = benches(ANSIBLE_ROLES_PATH=str(other.parent))
+    bench = own(ANSIBLE_ROLES_PATH=str(other.parent))
     outcome = await bench.run("", content=Content(role, is_role=True), gather_facts=False, extra_vars={"size": 3})
 
     assert outcome.succeeded
@@ -389,14 +344,14 @@ async def test_a_sink_that_raises_ends_nothing(bench: Bench) -> None:
     assert outcome.succeeded
 
 
-async def test_asking_for_a_requeue_does_not_stop_the_run(tmp_path: Path, benches: Benches) -> None:
-    (tmp_path / "library").mkdir()
-    (tmp_path / "library/requeue_after.py").write_text(
+async def test_asking_for_a_requeue_does_not_stop_the_run(bench: Bench) -> None:
+    (bench.directory / "library").mkdir()
+    (bench.directory / "library/requeue_after.py").write_text(
         "from ansible.module_utils.basic import AnsibleModule\n"
         "module = AnsibleModule({'time': {'type': 'str'}})\n"
         "module.exit_json(changed=False, period=module.params['time'])\n"
     )
-    outcome = await benches().run("- requeue_after: {time: 1m30s}\n- debug:")
+    outcome = await bench.run("- requeue_after: {time: 1m30s}\n- debug:")
 
     assert outcome.succeeded
     assert outcome.requeue_after == 90.0
@@ -415,7 +370,7 @@ async def test_a_run_beyond_its_deadline_is_ended(bench: Bench) -> None:
     assert outcome.ending is Ending.DEADLINE
     assert "deadline of 1.5 seconds" in outcome.tail
     assert bench.artifact("status") == "timeout"
-    assert bench.processes() == []
+    assert bench.executor.processes() == set()
 
 
 async def test_cancelling_ends_even_what_left_its_session_and_its_parent(bench: Bench) -> None:
@@ -427,7 +382,7 @@ async def test_cancelling_ends_even_what_left_its_session_and_its_parent(bench: 
     with pytest.raises(asyncio.CancelledError):
         await task
 
-    assert bench.processes() == []
+    assert bench.executor.processes() == set()
     assert bench.artifact("status") == "canceled"
     assert not (bench.run_directory / "kubeconfig").exists()
 
@@ -436,7 +391,7 @@ async def test_a_daemon_ends_with_the_run_that_started_it(bench: Bench) -> None:
     outcome = await bench.run("- command: sleep 1000\n  async: 2000\n  poll: 0")
 
     assert outcome.succeeded
-    assert bench.processes() == []
+    assert bench.executor.processes() == set()
 
 
 async def test_cancelled_at_any_moment_a_run_leaves_nothing(bench: Bench) -> None:
@@ -447,7 +402,7 @@ async def test_cancelled_at_any_moment_a_run_leaves_nothing(bench: Bench) -> Non
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert bench.processes() == []
+        assert bench.executor.processes() == set()
         assert not (bench.run_directory / "kubeconfig").exists()
 
 
@@ -459,7 +414,7 @@ from runner.execute.executor import Executor
 from runner.objects import GroupVersionKind, ObjectKey
 from runner.config.watches import Content, Engine
 directory, playbook = map(Path, sys.argv[1:3])
-key = ObjectKey(GroupVersionKind("cache.example.com", "v1", "Memcached"), "default", "one")
+key = ObjectKey(GroupVersionKind("cache.example.com", "v1", "Memcached"), "default", sys.argv[4])
 content = Content(playbook, is_role=False)
 run = Run("killed", key, "uid", content, {}, "kubeconfig text", engine=Engine(sys.argv[3]))
 asyncio.run(Executor(directory).run(run, lambda *_: None))
@@ -472,16 +427,17 @@ async def test_the_runs_of_a_killed_operator_end_and_the_next_one_waits_for_that
     playbook = bench.a_run(stubborn).content.path
     operator = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", OPERATOR, str(bench.directory / "runner"), str(playbook), bench.engine),
-        env={**os.environ, **bench.environment},
+        bench.key.name,
+        env={**os.environ, **bench.executor.environment},
     )
     await until(started.exists)
     operator.kill()
     await operator.wait()
-    assert len(bench.processes()) > 1
+    assert len(bench.executor.processes()) > 1
 
     left: list[int] = []
     next_executor = Executor(bench.directory / "runner")
-    outcome = await next_executor.run(bench.a_run("- debug:"), lambda *_: left.extend(bench.processes()))
+    outcome = await next_executor.run(bench.a_run("- debug:"), lambda *_: left.extend(bench.executor.processes()))
     await next_executor.close()
 
     assert outcome.succeeded
@@ -556,8 +512,8 @@ async def test_secrets_are_no_arguments(bench: Bench) -> None:
     assert "hunter2" not in " ".join(command["command"])
 
 
-async def test_a_run_that_cannot_start_says_what_to_do(tmp_path: Path, benches: Benches) -> None:
-    bench = benches(ANSIBLE_INVENTORY=str(tmp_path / "missing"))
+async def test_a_run_that_cannot_start_says_what_to_do(tmp_path: Path, own: Own) -> None:
+    bench = own(ANSIBLE_INVENTORY=str(tmp_path / "missing"))
 
     with pytest.raises(RunError, match=r"ANSIBLE_INVENTORY names .*missing"):
         await bench.run("- debug:")
@@ -570,9 +526,10 @@ async def test_arguments_that_no_shell_understands_are_refused(bench: Bench) -> 
     assert not (bench.run_directory / "kubeconfig").exists()
 
 
-async def test_forgetting_an_object_removes_its_directory_and_the_parents_it_empties(bench: Bench) -> None:
+async def test_forgetting_an_object_removes_its_directory_and_the_parents_it_empties(own: Own) -> None:
+    bench = own()
     await bench.run("- meta: noop")
-    await bench.executor.forget(KEY)
+    await bench.executor.forget(bench.key)
 
     of_all_runs = bench.directory / "runner/.zygotes"
     assert [path for path in (bench.directory / "runner").iterdir() if path != of_all_runs] == []
@@ -581,7 +538,7 @@ async def test_forgetting_an_object_removes_its_directory_and_the_parents_it_emp
 async def test_forgetting_waits_for_the_run(bench: Bench) -> None:
     task = asyncio.create_task(bench.run("- debug:"))
     await until(lambda: bench.events)
-    await bench.executor.forget(KEY)
+    await bench.executor.forget(bench.key)
 
     assert task.done()
     assert (await task).succeeded

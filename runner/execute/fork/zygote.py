@@ -100,12 +100,13 @@ class Zygote:
         return self._connection.fileno() >= 0 and self._process.poll() is None
 
     async def ask(
-        self, message: wire.Message, descriptors: Sequence[int] = (), within: float = ANSWERS_WITHIN
+        self, message: wire.Message, descriptors: Sequence[int] = (), within: float | None = None
     ) -> wire.Message:
         """Its answer. Raises RunError when it is gone, or has not answered within so many seconds and was killed.
 
         Raises OSError, without having asked, when this process cannot open another file.
         """
+        within = ANSWERS_WITHIN if within is None else within
         try:
             wire.send(self._connection, message, descriptors)
         except OSError as error:
@@ -198,7 +199,7 @@ class Pair:
             await self.modules.ask({"tell": {"places": ready["places"]}}, within=READY_WITHIN)
         return str(ready["version"])
 
-    async def look_after(self, within: float = ANSWERS_WITHIN) -> None:
+    async def look_after(self, within: float | None = None) -> None:
         """Kill each that does not answer."""
         for zygote in (self.plays, self.modules):
             with suppress(RunError, OSError):  # it has ended; or no file can be opened: then another time
