@@ -26,7 +26,7 @@ from tests.fixtures.manifests import (
 )
 from tests.fixtures.operators import PATIENCE
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("manifests")]
 DIRECTORIES = sorted(
     path.parent.name for path in CONFIG.glob("*/kustomization.yaml") if "kind: Component" not in path.read_text()
 )

@@ -1,7 +1,7 @@
 """The test of every row that one batch observes.
 
-Each batch has a test module of its own, so that pytest-xdist gives all of its rows to one worker
-(`--dist loadscope`), and it is observed once.
+The rows of a batch are a group of pytest-xdist (`--dist loadgroup`): one worker gets them all, and observes the
+batch once.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ def behaviour(batch: str) -> Callable[..., None]:
     rows = [pytest.param(row, id=row.id) for row in ROWS if row.batch == batch]
 
     @pytest.mark.cluster
+    @pytest.mark.xdist_group(f"parity-{batch}")
     @pytest.mark.timeout(900)
     @pytest.mark.parametrize("row", rows)
     def test_behaviour(row: Row, observed: Callable[[str], Any]) -> None:

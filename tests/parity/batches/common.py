@@ -1,6 +1,12 @@
-"""The task that all test roles have."""
+"""What several batches use: the task that all test roles have, and scenes that take place at the same time."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from tests.parity.stage import Stage
 
 
 def tell(what: str, argument: str = "{}") -> str:
@@ -32,3 +38,10 @@ DUMP = tell(
 """Everything about the run, with what a role sees of Ansible's own variables."""
 ASK = tell("ask", "{{ file }}")
 """Sends the requests of the file that the custom resource names."""
+
+
+def together(stage: Stage, facts: dict[str, Any], *scenes: Callable[[Stage, dict[str, Any]], None]) -> None:
+    """Play scenes of different custom resources at the same time, for most of each is waiting."""
+    with ThreadPoolExecutor(len(scenes)) as threads:
+        for played in [threads.submit(scene, stage, facts) for scene in scenes]:
+            played.result()

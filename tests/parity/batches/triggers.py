@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.parity.batches.common import as_play, tell
+from tests.parity.batches.common import as_play, tell, together
 from tests.parity.batches.values import ANNOTATION
 from tests.parity.stage import Stage, conditions
 
@@ -86,10 +86,7 @@ def observe(stage: Stage, facts: dict[str, Any]) -> None:
     }
     flags = ("--reconcile-period=0s", "--max-concurrent-reconciles=1")
     with stage.operator(*flags, watches=WATCHES, environment=environment):
-        changes(stage, facts)
-        selector(stage, facts)
-        finalizers(stage, facts)
-        workers(stage, facts)
+        together(stage, facts, changes, selector, finalizers, workers)
         facts["existing"] = len(stage.told("existing"))
         facts["labelled first"] = len(stage.told("labels"))
     with stage.operator("--reconcile-period=1s", watches=PERIODS):
