@@ -30,15 +30,24 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-@cache
 def own_flags(command: tuple[str, ...]) -> tuple[str, ...]:
     """Flags that let several of these operators run side by side, where the executable knows them.
 
     The Go operator's user metrics API has a fixed port, so of those only one can run at a time.
     """
+    return known_flags(command, "--user-metrics-bind-address=0")
+
+
+def known_flags(command: tuple[str, ...], *flags: str) -> tuple[str, ...]:
+    """Those of the flags that the executable knows."""
+    return tuple(flag for flag in flags if flag.partition("=")[0] in _help_of_run(command))
+
+
+@cache
+def _help_of_run(command: tuple[str, ...]) -> str:
     asked = [*command, "run", "--help"]
     shown = subprocess.run(asked, env=bare_environment(), capture_output=True, text=True, timeout=120, check=False)
-    return ("--user-metrics-bind-address=0",) if "--user-metrics-bind-address" in shown.stdout else ()
+    return shown.stdout
 
 
 class Operator:

@@ -10,6 +10,7 @@ from typing import Any
 
 from tests.parity.batches.common import as_play, tell, together
 from tests.parity.batches.values import ANNOTATION
+from tests.parity.operator import known_flags
 from tests.parity.stage import Stage, conditions
 
 WATCHES = """
@@ -89,7 +90,8 @@ def observe(stage: Stage, facts: dict[str, Any]) -> None:
         together(stage, facts, changes, selector, finalizers, workers)
         facts["existing"] = len(stage.told("existing"))
         facts["labelled first"] = len(stage.told("labels"))
-    with stage.operator("--reconcile-period=1s", watches=PERIODS):
+    as_short_as_asked = known_flags(stage.command, "--min-reconcile-period=1s")
+    with stage.operator("--reconcile-period=1s", *as_short_as_asked, watches=PERIODS):
         periods(stage, facts)
 
 
