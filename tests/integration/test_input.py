@@ -3,52 +3,99 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bench.observer import Observer, wait_for
-from tests.fixtures.operators import PATIENCE, Operate, Project, Things
+from tests.fixtures.operators import PATIENCE, Project, Share, SharedOperator, Things
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("input")]
 
 SHOW = """
 - name: Write down what arrived
   ansible.builtin.copy:
-    content: "{{ vars['_test_example_com_thing_spec'] | to_json }}"
-    dest: "{{ lookup('env', 'SEEN') }}/{{ ansible_operator_meta.name[:40] }}.json"
+    content: "{{ vars['_test_example_com_KIND_spec'] | to_json }}"
+    dest: "SEEN/{{ ansible_operator_meta.namespace }}-{{ ansible_operator_meta.name[:40] }}.json"
     mode: "0600"
+"""
+USE = """
+- name: Use it
+  ansible.builtin.command: echo {{ text | quote }}
+- name: Show it
+  ansible.builtin.debug: {msg: '{{ text }}'}
+"""
+PICK = """
+- name: Take the one that was in snake case already
+  ansible.builtin.assert:
+    that: my_key == 'snake'
+"""
+LOUD = """
+- name: Say a lot
+  ansible.builtin.debug:
+    msg: "{{ 'päivää 🙂 ' * 200000 }}"
 """
 
 
+def write(project: Project) -> None:
+    """A kind for each role."""
+    for kind, unsafe in (("Shown", False), ("ShownUnsafe", True)):
+        role = kind.lower()
+        project.role(role, SHOW.replace("KIND", role).replace("SEEN", str(project.path)))
+        project.watch(role, kind, markUnsafe=unsafe)
+    project.role("use", USE)
+    project.watch("use", "Used", markUnsafe=True)
+    project.role("pick", PICK)
+    project.watch("pick", "Picked")
+    project.role("loud", LOUD)
+    project.watch("loud", "Loud")
+    project.role("broken", "- name: Unfinished\n  ansible.builtin.debug: {msg: [}\n")
+    project.watch("broken", "Broken")
+
+
+@pytest.fixture(scope="module")
+def shared(share: Share) -> SharedOperator:
+    return share(write)
+
+
+Seen = Callable[[str], Any]
+
+
+@pytest.fixture
+def seen(shared: SharedOperator, namespace: str) -> Seen:
+    """Gives the spec that arrived in the run of that name; None if there was no run."""
+
+    def read(name: str) -> Any:
+        file = shared.project / f"{namespace}-{name[:40]}.json"
+        return json.loads(file.read_text()) if file.exists() else None
+
+    return read
+
+
 @pytest.mark.parametrize("name", ["a", "with.dots.in.it", "x" * 253], ids=["short", "dots", "253 characters"])
-def test_any_name_that_kubernetes_allows_is_reconciled(
-    project: Project, operate: Operate, things: Things, name: str
-) -> None:
-    project.role("show", SHOW)
-    project.watch("show")
-    operate(SEEN=str(project.path))
+def test_any_name_that_kubernetes_allows_is_reconciled(seen: Seen, things: Things, name: str) -> None:
+    things = things.of("Shown")
     things.create(name, {"text": "here"})
     things.wait(name, "Successful")
-    assert json.loads((project / f"{name[:40]}.json").read_text()) == {"text": "here"}
+    assert seen(name) == {"text": "here"}
 
 
-def test_jinja_in_a_spec_is_never_evaluated_when_marked_unsafe(
-    project: Project, operate: Operate, things: Things
-) -> None:
+def test_jinja_in_a_spec_is_never_evaluated_when_marked_unsafe(seen: Seen, things: Things) -> None:
     spec = {"text": "{{ 6 * 7 }}", "list": ["{% raw %}", {"deep": "{{ lookup('env', 'HOME') }}"}]}
-    project.role("show", SHOW)
-    project.watch("show", markUnsafe=True)
-    operate(SEEN=str(project.path))
+    things = things.of("ShownUnsafe")
     things.create("first", spec)
     things.wait("first", "Successful")
-    assert json.loads((project / "first.json").read_text()) == spec
+    assert seen("first") == spec
 
 
+@pytest.mark.usefixtures("shared")
 def test_a_resource_that_would_steer_ansible_runs_as_any_other_with_a_warning_event(
-    project: Project, operate: Operate, things: Things, observer: Observer
+    things: Things, observer: Observer, tmp_path: Path
 ) -> None:
-    planter = project / "planter"
-    planter.write_text(f"#!/bin/sh\ntouch {project}/planted\n")
+    planter = tmp_path / "planter"
+    planter.write_text(f"#!/bin/sh\ntouch {tmp_path}/planted\n")
     planter.chmod(0o755)
     spec = {
         "text": f"{{{{ lookup('pipe', '{planter}') }}}}",
@@ -56,40 +103,27 @@ def test_a_resource_that_would_steer_ansible_runs_as_any_other_with_a_warning_ev
         "ansibleShellExecutable": str(planter),
         "disarm": {"__ansible_vault": 5},
     }
-    role = "- name: Use it\n  ansible.builtin.command: echo {{ text | quote }}\n"
-    project.role("show", f"{role}- name: Show it\n  ansible.builtin.debug: {{msg: '{{{{ text }}}}'}}\n")
-    project.watch("show", markUnsafe=True)
-    operate()
+    things = things.of("Used")
     things.create("first", spec)
     things.wait("first", "Successful")
-    assert not (project / "planted").exists()
+    assert not (tmp_path / "planted").exists()
     message = wait_for("a warning Event", lambda: _warning(observer), seconds=PATIENCE)
     assert "left out" in message
 
 
-def test_null_and_nested_values_arrive_as_they_are(project: Project, operate: Operate, things: Things) -> None:
+def test_null_and_nested_values_arrive_as_they_are(seen: Seen, things: Things) -> None:
     spec = {"nested": [[1, [2, {"a": [True, 1.5, None]}]], []], "number": 3, "text": "ünï\u2028cödé 🙂\n\ttab"}
-    project.role("show", SHOW)
-    project.watch("show")
-    operate(SEEN=str(project.path))
+    things = things.of("Shown")
     things.create("first", spec)
     things.wait("first", "Successful")
-    assert json.loads((project / "first.json").read_text()) == spec
+    assert seen("first") == spec
 
 
+@pytest.mark.usefixtures("shared")
 def test_keys_that_collide_in_snake_case_are_warned_about_and_the_snake_one_wins(
-    project: Project, operate: Operate, things: Things, observer: Observer
+    things: Things, observer: Observer
 ) -> None:
-    project.role(
-        "pick",
-        """
-        - name: Take the one that was in snake case already
-          ansible.builtin.assert:
-            that: my_key == 'snake'
-        """,
-    )
-    project.watch("pick")
-    operate()
+    things = things.of("Picked")
     things.create("first", {"myKey": "camel", "my_key": "snake"})
     things.wait("first", "Successful")
     message = wait_for("a warning Event", lambda: _warning(observer), seconds=PATIENCE)
@@ -97,30 +131,24 @@ def test_keys_that_collide_in_snake_case_are_warned_about_and_the_snake_one_wins
     assert "my_key" in message
 
 
-def test_a_bad_period_annotation_is_a_failure_that_says_so_and_runs_nothing(
-    project: Project, operate: Operate, things: Things
-) -> None:
-    project.role("show", SHOW)
-    project.watch("show")
-    operate(SEEN=str(project.path))
+def test_a_bad_period_annotation_is_a_failure_that_says_so_and_runs_nothing(seen: Seen, things: Things) -> None:
+    things = things.of("Shown")
     things.create("first", annotations={"ansible.sdk.operatorframework.io/reconcile-period": "soon"})
     things.wait("first", "Failure")
     expected = 'Unable to parse reconcile period annotation: time: invalid duration "soon"'
     assert things.condition("first", "Failure")["message"] == expected
-    assert not (project / "first.json").exists()
+    assert seen("first") is None
 
 
 def test_annotations_that_ask_for_too_much_get_what_is_allowed_and_a_warning_each(
-    project: Project, operate: Operate, things: Things, observer: Observer
+    shared: SharedOperator, things: Things, observer: Observer, namespace: str
 ) -> None:
     prefix = "ansible.sdk.operatorframework.io/"
     greedy = {"verbosity": "150000000", "reconcile-period": "1ns", "max-runner-artifacts": "0"}
-    project.role("show", SHOW)
-    project.watch("show")
-    operator = operate(SEEN=str(project.path))
+    things = things.of("Shown")
     things.create("first", annotations={prefix + name: value for name, value in greedy.items()})
     things.wait("first", "Successful")
-    (command,) = operator.runner_dir.rglob("artifacts/latest/command")
+    (command,) = shared.process.runner_dir.rglob(f"{namespace}/first/artifacts/latest/command")
     assert "-vvvvvvv" in json.loads(command.read_text())["command"]
     warned = wait_for("its Events", lambda: _warnings(observer, 3), seconds=PATIENCE)
     assert sorted(warned) == [
@@ -128,48 +156,23 @@ def test_annotations_that_ask_for_too_much_get_what_is_allowed_and_a_warning_eac
         f"annotation {prefix}reconcile-period: '1ns' is too short; using 10s",
         f"annotation {prefix}verbosity: '150000000' is not in 0 to 7; using 7",
     ]
-    assert len(list(operator.records("Reconciled"))) == 1
+    assert len(shared.reconciles(namespace)) == 1
 
 
-def test_a_role_that_says_megabytes_in_any_script_succeeds(
-    project: Project, operate: Operate, things: Things
-) -> None:
-    project.role(
-        "loud",
-        """
-        - name: Say a lot
-          ansible.builtin.debug:
-            msg: "{{ 'päivää 🙂 ' * 200000 }}"
-        """,
-    )
-    project.watch("loud")
-    operate()
+@pytest.mark.usefixtures("shared")
+def test_a_role_that_says_megabytes_in_any_script_succeeds(things: Things) -> None:
+    things = things.of("Loud")
     things.create("first")
     things.wait("first", "Successful")
 
 
-def test_a_syntax_error_in_a_role_is_a_failure_that_shows_ansibles_words(
-    project: Project, operate: Operate, things: Things
-) -> None:
-    project.role("broken", "- name: Unfinished\n  ansible.builtin.debug: {msg: [}\n")
-    project.watch("broken")
-    operate()
+@pytest.mark.usefixtures("shared")
+def test_a_syntax_error_in_a_role_is_a_failure_that_shows_ansibles_words(things: Things) -> None:
+    things = things.of("Broken")
     things.create("first")
     things.wait("first", "Failure")
     message = things.condition("first", "Failure")["message"]
     assert "roles/broken/tasks/main.yml" in message
-
-
-def test_a_run_that_takes_longer_than_its_deadline_is_ended_and_is_a_failure(
-    project: Project, operate: Operate, things: Things
-) -> None:
-    project.role("slow", "- name: Wait\n  ansible.builtin.command: sleep 600\n")
-    project.watch("slow")
-    operate("--run-deadline=3s")
-    things.create("first")
-    things.wait("first", "Failure")
-    message = things.condition("first", "Failure")["message"]
-    assert "longer than 3 s (--run-deadline)" in message
 
 
 def _warning(observer: Observer) -> str:

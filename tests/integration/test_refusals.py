@@ -10,9 +10,20 @@ import pytest
 
 from bench.observer import Object, Observer, condition, wait_for
 from bench.operator import OperatorProcess
-from tests.fixtures.operators import GROUP, PATIENCE, Operate, Project, Things, definition, directories_below
+from runner.dev.api import Api
+from tests.fixtures.operators import (
+    GROUP,
+    PATIENCE,
+    Project,
+    Share,
+    SharedOperator,
+    Things,
+    definition,
+    directories_below,
+    is_served,
+)
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("refusals")]
 
 OK = "- name: Say something\n  ansible.builtin.debug: {msg: fine}\n"
 CONFIG_MAP = """
@@ -28,40 +39,43 @@ CONFIG_MAP = """
 CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 
 
-@pytest.fixture
-def kind(observer: Observer, namespace: str) -> Iterator[str]:
-    """The name of a kind of this test alone, which is removed in the end."""
-    kind = "Own" + namespace.removeprefix("test-").translate(str.maketrans("0123456789", "ghijklmnop"))
-    yield kind
-    observer.delete(*CRD, crd(kind))
+PUBLISH = """
+- name: Publish
+  ansible.builtin.set_stats:
+    data: {big: "{{ 'x' * ((megabytes | default(0)) * 1000000) | int }}"}
+"""
+
+
+def write(project: Project) -> None:
+    """A kind for each refusal: a test changes the definition of its own."""
+    project.role("publish", PUBLISH)
+    project.watch("publish", "Sizable", status={"size": "'large'", "color": "'red'"})
+    project.watch("publish", "Weighty", status={"big": "data.big"})
+    project.role("keeper", CONFIG_MAP)
+    project.watch("keeper", "Vanishing")
+    project.role("ok", OK)
+    project.watch("ok", "Unstated")
+
+
+@pytest.fixture(scope="module")
+def shared(share: Share, kinds: Observer, admin: Api) -> SharedOperator:
+    serve(kinds, admin, "Sizable", {"type": "object", "properties": {"size": {"type": "integer"}}})
+    serve(kinds, admin, "Unstated")
+    return share(write)
 
 
 def crd(kind: str) -> str:
     return f"{kind.lower()}s.{GROUP.partition('/')[0]}"
 
 
-def serve(observer: Observer, kind: str, status: Object | None = None) -> None:
+def serve(observer: Observer, admin: Api, kind: str, status: Object | None = None) -> None:
     """Install the kind, with that schema of its status if one is given."""
     body = definition(kind)
     if status is not None:
         schema = body["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
         schema["properties"]["status"] = {"x-kubernetes-preserve-unknown-fields": True, **status}
     observer.apply(body)
-    wait_for("the kind to be served", lambda: observer.serves(GROUP, kind), seconds=30)
-
-
-def publish(project: Project, kind: str, **fields: str) -> None:
-    """A role whose results become these fields of the status."""
-    project.role(
-        "publish",
-        "- name: Publish\n  ansible.builtin.set_stats:\n"
-        "    data: {big: \"{{ 'x' * ((megabytes | default(0)) * 1000000) | int }}\"}\n",
-    )
-    project.watch("publish", kind=kind, status=fields)
-
-
-def runs(operator: OperatorProcess, name: str) -> int:
-    return sum(record["name"] == name for record in operator.records("Reconciled"))
+    wait_for("the kind to be served", partial(is_served, admin, kind), seconds=30)
 
 
 def warnings(observer: Observer, name: str) -> list[Object]:
@@ -70,11 +84,9 @@ def warnings(observer: Observer, name: str) -> list[Object]:
 
 
 def test_a_result_that_the_schema_refuses_is_a_failure_without_what_was_refused(
-    project: Project, operate: Operate, things: Things, observer: Observer, kind: str
+    shared: SharedOperator, things: Things, observer: Observer
 ) -> None:
-    serve(observer, kind, {"type": "object", "properties": {"size": {"type": "integer"}}})
-    publish(project, kind, size="'large'", color="'red'")
-    operator = operate()
+    kind = "Sizable"
     things.create("first", kind=kind)
     failed = things.wait("first", "Failure", kind=kind)
     message = condition(failed, "Failure")["message"]
@@ -84,16 +96,13 @@ def test_a_result_that_the_schema_refuses_is_a_failure_without_what_was_refused(
     assert (failed["status"].get("color"), failed["status"].get("size")) == ("red", None)
     (event,) = wait_for("its Event", lambda: warnings(observer, "first"), seconds=PATIENCE)
     assert "status.size: Invalid value" in event["message"]
-    assert any(record["msg"] == "retry" for record in operator.records())
+    assert any(f"{observer.namespace}/first" in record["key"] for record in shared.process.records("retry"))
 
 
+@pytest.mark.usefixtures("shared")
 @pytest.mark.parametrize("megabytes", [1.6, 2.6, 4], ids=["for etcd", "for its client", "for a request"])
-def test_a_result_that_is_too_large_is_a_failure_without_the_result(
-    project: Project, operate: Operate, things: Things, observer: Observer, kind: str, megabytes: float
-) -> None:
-    serve(observer, kind)
-    publish(project, kind, big="data.big")
-    operate()
+def test_a_result_that_is_too_large_is_a_failure_without_the_result(things: Things, megabytes: float) -> None:
+    kind = "Weighty"
     things.create("first", {"megabytes": megabytes}, kind=kind)
     failed = things.wait("first", "Failure", kind=kind)
     assert " large" in condition(failed, "Failure")["message"]
@@ -101,44 +110,45 @@ def test_a_result_that_is_too_large_is_a_failure_without_the_result(
 
 
 def test_a_kind_that_is_deleted_takes_its_objects_with_it_and_comes_back(
-    project: Project, operate: Operate, things: Things, observer: Observer, kind: str
+    shared: SharedOperator, things: Things, observer: Observer, admin: Api
 ) -> None:
-    serve(observer, kind)
-    project.role("keeper", CONFIG_MAP)
-    project.watch("keeper", kind=kind)
-    operator = operate()
-    things.create("first", kind=kind)
-    things.wait("first", "Successful", kind=kind)
-    assert "first" in directories_below(operator.runner_dir)
+    kind, operator = "Vanishing", shared.process
+    things.create("taken", kind=kind)
+    things.wait("taken", "Successful", kind=kind)
+    assert "taken" in directories_below(operator.runner_dir)
     observer.delete(*CRD, crd(kind))
     wait_for(
-        "its files to be gone", lambda: "first" not in directories_below(operator.runner_dir), seconds=PATIENCE
+        "its files to be gone", lambda: "taken" not in directories_below(operator.runner_dir), seconds=PATIENCE
     )
     wait_for("the kind to be absent", lambda: any(_absent(operator)), seconds=PATIENCE)
     wait_for("the definition to be gone", lambda: not observer.get(*CRD, crd(kind)), seconds=PATIENCE)
-    observer.delete("v1", "ConfigMap", "first")  # a reason to look at an object whose kind is gone
-    serve(observer, kind)
+    observer.delete("v1", "ConfigMap", "taken")  # a reason to look at an object whose kind is gone
+    serve(observer, admin, kind)
     wait_for("an object", lambda: _created(things, kind), seconds=PATIENCE)
     things.wait("second", "Successful", kind=kind)
-    assert not [record for record in operator.records() if record["msg"] in ("reconcile failed", "retry")]
+    failures = [
+        record for record in operator.records() if record["msg"] in ("reconcile failed unexpectedly", "retry")
+    ]
+    assert not [record for record in failures if kind in record["key"]]
 
 
 def test_a_status_subresource_that_is_removed_is_no_deletion(
-    project: Project, operate: Operate, things: Things, observer: Observer, kind: str
+    shared: SharedOperator, things: Things, observer: Observer
 ) -> None:
-    serve(observer, kind)
-    project.role("ok", OK)
-    project.watch("ok", kind=kind)
-    operator = operate()
-    things.create("first", kind=kind)
-    things.wait("first", "Successful", kind=kind)
+    kind = "Unstated"
+    things.create("staying", kind=kind)
+    things.wait("staying", "Successful", kind=kind)
     versions = definition(kind, status_subresource=False)["spec"]["versions"]
     observer.patch(*CRD, crd(kind), {"spec": {"versions": versions}})
-    wait_for("the subresource to be gone", lambda: _noticed(operator, things, kind), seconds=PATIENCE, every=1)
-    last = runs(operator, "first")
-    things.patch("first", {"spec": {"last": True}}, kind=kind)
-    wait_for("another run", lambda: runs(operator, "first") > last, seconds=PATIENCE)
-    assert "first" in directories_below(operator.runner_dir)
+    wait_for("the subresource to be gone", lambda: _noticed(shared, things, kind), seconds=PATIENCE, every=1)
+    last = runs(shared, observer)
+    things.patch("staying", {"spec": {"last": True}}, kind=kind)
+    wait_for("another run", lambda: runs(shared, observer) > last, seconds=PATIENCE)
+    assert "staying" in directories_below(shared.process.runner_dir)
+
+
+def runs(shared: SharedOperator, observer: Observer) -> int:
+    return len(shared.reconciles(observer.namespace))
 
 
 def _absent(operator: OperatorProcess) -> Iterator[dict[str, Any]]:
@@ -149,7 +159,7 @@ def _created(things: Things, kind: str) -> bool:
     return bool(things.get("second", kind=kind) or things.create("second", kind=kind))
 
 
-def _noticed(operator: OperatorProcess, things: Things, kind: str) -> bool:
+def _noticed(shared: SharedOperator, things: Things, kind: str) -> bool:
     """Whether a run has found that there is no status to be written; starts one that may."""
-    things.patch("first", {"spec": {"round": runs(operator, "first")}}, kind=kind)
-    return any("no status subresource" in record["msg"] for record in operator.records())
+    things.patch("staying", {"spec": {"round": runs(shared, things.observer)}}, kind=kind)
+    return any("no status subresource" in record["msg"] for record in shared.process.records())

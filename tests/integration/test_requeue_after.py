@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from bench.observer import wait_for
-from tests.fixtures.operators import Operate, Project, Things, ledger
+from tests.fixtures.operators import Project, Share, SharedOperator, Things, ledger
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400), pytest.mark.xdist_group("requeue_after")]
 
 PATIENCE = 90.0
 POLLS = """
 - name: Write down the time
   ansible.builtin.shell:
     cmd: >-
-      echo '{"name": "{{ ansible_operator_meta.name }}", "at": '$(date +%s.%N)'}'
+      echo '{"key": "{{ ansible_operator_meta.namespace }}/{{ ansible_operator_meta.name }}",
+      "at": '$(date +%s.%N)'}'
       >> LEDGER
   changed_when: true
 - name: Ask to be called again
@@ -34,71 +36,80 @@ POLLS = """
 """
 
 
-@pytest.fixture
-def polls(project: Project) -> Project:
+FINALIZER = "test.example.com/bye"
+
+
+def write(project: Project) -> None:
+    """The same role for kinds with a long period, a short one, and a finalizer."""
     project.role("polls", POLLS.replace("LEDGER", str(project / "ledger.jsonl")))
-    return project
+    project.watch("polls", "Poll", reconcilePeriod="1h")
+    project.watch("polls", "ShortPoll", reconcilePeriod="1s")
+    project.watch("polls", "LastPoll", finalizer={"name": FINALIZER, "vars": {"leaving": "yes"}})
 
 
-def times(project: Project, name: str) -> list[float]:
-    """When the role ran for that object, in Unix time."""
-    lines: list[dict[str, Any]] = ledger(project / "ledger.jsonl")
-    return [line["at"] for line in lines if line["name"] == name]
+@pytest.fixture(scope="module")
+def shared(share: Share) -> SharedOperator:
+    return share(write)
 
 
-def test_it_is_called_again_after_the_delay_until_it_no_longer_asks(
-    polls: Project, operate: Operate, things: Things
-) -> None:
-    polls.watch("polls", reconcilePeriod="1h")
-    operate()
-    things.create("first", {"again": "2s"})
+Times = Callable[[str], list[float]]
+
+
+@pytest.fixture
+def times(shared: SharedOperator, namespace: str) -> Times:
+    """Gives when the role ran for the object of that name, in Unix time."""
+
+    def read(name: str) -> list[float]:
+        lines: list[dict[str, Any]] = ledger(shared.project / "ledger.jsonl")
+        return [line["at"] for line in lines if line["key"] == f"{namespace}/{name}"]
+
+    return read
+
+
+def test_it_is_called_again_after_the_delay_until_it_no_longer_asks(times: Times, things: Things) -> None:
+    things = things.of("Poll")
+    things.create("first", {"again": "0.5s"})
     seen: list[str] = []
 
     def thrice() -> bool:
         seen.append(things.condition("first", "Successful").get("status", "absent"))
-        return len(times(polls, "first")) >= 3
+        return len(times("first")) >= 3
 
     wait_for("three runs", thrice, seconds=PATIENCE)
     assert set(seen) <= {"absent", "False"}
     assert things.condition("first", "Running")["reason"] == "Running"
-    assert all(later - earlier >= 2 for earlier, later in pairwise(times(polls, "first")))
+    assert all(later - earlier >= 0.5 for earlier, later in pairwise(times("first")))
     things.patch("first", {"spec": {"again": None}})
     things.wait("first", "Successful", seconds=PATIENCE)
 
 
-def test_the_delay_takes_the_place_of_the_period(polls: Project, operate: Operate, things: Things) -> None:
-    polls.watch("polls", reconcilePeriod="1s")
-    operate()
+def test_the_delay_takes_the_place_of_the_period(times: Times, things: Things) -> None:
+    things = things.of("ShortPoll")
     things.create("patient", {"again": "1h"})
-    wait_for("its run", lambda: times(polls, "patient"), seconds=PATIENCE)
+    wait_for("its run", lambda: times("patient"), seconds=PATIENCE)
     things.create("periodic")
-    wait_for("runs of another", lambda: len(times(polls, "periodic")) >= 4, seconds=PATIENCE)
-    assert len(times(polls, "patient")) == 1
+    wait_for("runs of another", lambda: len(times("periodic")) >= 4, seconds=PATIENCE)
+    assert len(times("patient")) == 1
 
 
-def test_a_run_that_fails_after_asking_says_so_and_is_called_again(
-    polls: Project, operate: Operate, things: Things
-) -> None:
-    polls.watch("polls", reconcilePeriod="1h")
-    operate()
-    things.create("first", {"again": "1s", "fails": True})
+def test_a_run_that_fails_after_asking_says_so_and_is_called_again(times: Times, things: Things) -> None:
+    things = things.of("Poll")
+    things.create("first", {"again": "0.5s", "fails": True})
     things.wait("first", "Failure", seconds=PATIENCE)
-    wait_for("another run", lambda: len(times(polls, "first")) >= 2, seconds=PATIENCE)
+    wait_for("another run", lambda: len(times("first")) >= 2, seconds=PATIENCE)
     things.patch("first", {"spec": {"again": None, "fails": None}})
     things.wait("first", "Successful", seconds=PATIENCE)
 
 
-def test_a_finalizer_stays_until_a_run_no_longer_asks(polls: Project, operate: Operate, things: Things) -> None:
-    name = "test.example.com/bye"
-    polls.watch("polls", finalizer={"name": name, "vars": {"leaving": "yes"}})
-    operate()
+def test_a_finalizer_stays_until_a_run_no_longer_asks(times: Times, things: Things) -> None:
+    things = things.of("LastPoll")
     things.create("first")
     things.wait("first", "Successful", seconds=PATIENCE)
-    things.patch("first", {"spec": {"again": "1s"}})
-    wait_for("a run that asks", lambda: len(times(polls, "first")) >= 3, seconds=PATIENCE)
+    things.patch("first", {"spec": {"again": "0.5s"}})
+    wait_for("a run that asks", lambda: len(times("first")) >= 3, seconds=PATIENCE)
     things.delete("first")
-    ran = len(times(polls, "first"))
-    wait_for("runs of the finalizer", lambda: len(times(polls, "first")) >= ran + 3, seconds=PATIENCE)
-    assert things.get("first")["metadata"]["finalizers"] == [name]
+    ran = len(times("first"))
+    wait_for("runs of the finalizer", lambda: len(times("first")) >= ran + 3, seconds=PATIENCE)
+    assert things.get("first")["metadata"]["finalizers"] == [FINALIZER]
     things.patch("first", {"spec": {"again": None}})
     wait_for("it to be gone", lambda: not things.get("first"), seconds=PATIENCE)

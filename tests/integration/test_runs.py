@@ -13,11 +13,10 @@ from typing import Any
 import pytest
 
 from bench.observer import wait_for
-from bench.operator import OperatorProcess
 from runner.dev.api import Api
-from tests.fixtures.operators import Operate, Project, Things
+from tests.fixtures.operators import Project, Share, SharedOperator, Things
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400), pytest.mark.xdist_group("runs")]
 
 PATIENCE = 90.0
 CANARY = "tell-nobody"
@@ -36,9 +35,9 @@ ROLE = """
   ignore_errors: true
 - name: Wait for the gate
   ansible.builtin.wait_for:
-    path: GATE
+    path: "{{ gate }}"
     timeout: 60
-  when: wait | default(false)
+  when: gate is defined
 - name: Break
   ansible.builtin.command: ls /nowhere/at/all
   when: broken | default(false)
@@ -47,22 +46,23 @@ ROLE = """
 Runs = Callable[..., str]
 
 
-@pytest.fixture
-def gate(project: Project) -> Path:
-    """What the role waits for, where it is asked to."""
-    gate = project / "gate"
-    project.role("past", ROLE.replace("GATE", str(gate)).replace("CANARY", CANARY))
-    project.watch("past", reconcilePeriod="1h")
-    return gate
+def write(project: Project) -> None:
+    project.role("past", ROLE.replace("CANARY", CANARY))
+    project.watch("past", "Past", reconcilePeriod="1h")
+
+
+@pytest.fixture(scope="module")
+def shared(share: Share) -> SharedOperator:
+    return share(write)
 
 
 @pytest.fixture
-def operator(gate: Path, operate: Operate) -> OperatorProcess:
-    return operate()
+def things(things: Things) -> Things:
+    return things.of("Past")
 
 
 @pytest.fixture
-def runs(operator: OperatorProcess, tmp_path: Path) -> Runs:
+def runs(shared: SharedOperator, tmp_path: Path) -> Runs:
     """Types `ansible-operator runs` elsewhere, where nothing leads to a cluster, and gives what it prints."""
 
     def run(*words: str) -> str:
@@ -82,24 +82,24 @@ def runs(operator: OperatorProcess, tmp_path: Path) -> Runs:
 
 
 def test_a_run_that_an_edit_of_a_dependent_led_to_names_object_manager_and_field(
-    runs: Runs, operator: OperatorProcess, things: Things, admin: Api, namespace: str, project: Project
+    runs: Runs, shared: SharedOperator, things: Things, admin: Api, namespace: str
 ) -> None:
     things.create("first")
     things.wait("first", "Successful", seconds=PATIENCE)
-    wait_for("it to be watched", lambda: "/v1, Kind=ConfigMap" in watched(operator), seconds=PATIENCE)
+    wait_for("it to be watched", lambda: "/v1, Kind=ConfigMap" in watched(shared), seconds=PATIENCE)
     path = f"/api/v1/namespaces/{namespace}/configmaps/first"
     _, dependent = admin.call("GET", path)
     admin.call("PUT", f"{path}?fieldManager=kubectl-edit", {**dependent, "data": {"size": "9"}})
 
     sentence = f"ConfigMap {namespace}/first changed by kubectl-edit: data.size"
     wait_for("the Event", lambda: sentence in messages(things), seconds=PATIENCE)
-    wait_for("the run to end", lambda: len(of(runs, namespace, "succeeded")) == 2, seconds=PATIENCE)
+    wait_for("the run to end", lambda: len(shared.reconciles(namespace)) == 2, seconds=PATIENCE)
     edited, created = of(runs, namespace, "succeeded")
     assert (edited["because"], created["because"][0][:7]) == ([sentence], "created")
 
-    assert edited["watches"] == str(project / "watches.yaml")
+    assert edited["watches"] == str(shared.project / "watches.yaml")
 
-    table = runs("things", "first", "-n", namespace).splitlines()
+    table = runs("pasts", "first", "-n", namespace).splitlines()
     assert [line.endswith("Have a dependent") for line in table] == [False, True, True]
     assert sentence in table[1]
     shown = runs("show", edited["id"][:12])
@@ -110,12 +110,15 @@ def test_a_run_that_an_edit_of_a_dependent_led_to_names_object_manager_and_field
 
 
 def test_a_run_is_running_until_it_has_failed_at_a_line_for_a_reason(
-    runs: Runs, things: Things, namespace: str, gate: Path
+    runs: Runs, things: Things, namespace: str, tmp_path: Path
 ) -> None:
-    things.create("second", {"wait": True, "broken": True})
+    gate = tmp_path / "gate"
+    things.create("second", {"gate": str(gate), "broken": True})
+    things.wait("second", "Running", seconds=PATIENCE)
     (run,) = wait_for("a run under way", lambda: of(runs, namespace, "running"), seconds=PATIENCE)
     wait_for("its task", lambda: "running" in task_line(runs, run["id"], "Wait for the gate"), seconds=PATIENCE)
     gate.touch()
+    things.wait("second", "Failure", seconds=PATIENCE)
     failed = wait_for("its failure", lambda: of(runs, namespace, "failed"), seconds=PATIENCE)
     assert failed[-1]["id"] == run["id"]
     shown = runs("show", run["id"])
@@ -133,9 +136,9 @@ def task_line(runs: Runs, ident: str, task: str) -> str:
     return next((line for line in runs("show", ident).splitlines() if f"  {task}  " in line), "")
 
 
-def watched(operator: OperatorProcess) -> list[str]:
+def watched(shared: SharedOperator) -> list[str]:
     """The kinds that have been listed, so that each later change is noticed."""
-    return [record["gvk"] for record in operator.records("watching")]
+    return [record["gvk"] for record in shared.process.records("watching")]
 
 
 def messages(things: Things) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,35 +11,62 @@ import yaml
 
 from bench.observer import Object, Observer, wait_for
 from runner.dev.controlplane import ControlPlane
-from tests.fixtures.operators import GROUP, Operate, Project, Things, definition
+from tests.fixtures.operators import GROUP, Project, Share, SharedOperator, Things, definition, port
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("unserved_kinds")]
 
 OK = "- name: Say something\n  ansible.builtin.debug: {msg: fine}\n"
 
 
-@pytest.fixture
-def ok(project: Project) -> Project:
+LATE = "Late"
+NAMESPACE = "unserved-kinds"
+
+
+def write(project: Project) -> None:
     project.role("ok", OK)
-    project.watch("ok")
-    return project
+    for kind in ("Allowed", "Forbidden", "AllowedLater", LATE):
+        project.watch("ok", kind)
+
+
+@pytest.fixture(scope="module")
+def observer(control_plane: ControlPlane, kinds: Observer) -> Iterator[Observer]:
+    """A view of a namespace of the module's own, in which the operator's account may do what it is allowed."""
+    observer = Observer(control_plane.kubeconfig, NAMESPACE)
+    observer.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+    yield observer
+    observer.delete("v1", "Namespace", NAMESPACE)
+    observer.close()
+
+
+@pytest.fixture(scope="module")
+def shared(
+    share: Share, observer: Observer, control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> SharedOperator:
+    """An operator with an account that may not watch all of its kinds, of which one is not served."""
+    _allow(observer, "alloweds", "alloweds/status", "lates", "lates/status", "events")
+    kubeconfig = _account_kubeconfig(observer, control_plane.kubeconfig, tmp_path_factory.mktemp("account"))
+    return share(
+        write,
+        "--health-probe-bind-address=127.0.0.1:0",
+        kubeconfig=kubeconfig,
+        unserved=[LATE],
+        WATCH_NAMESPACE=NAMESPACE,
+    )
 
 
 @pytest.fixture
-def late_kind(observer: Observer, namespace: str) -> Iterator[str]:
+def late_kind(observer: Observer) -> Iterator[str]:
     """The name of a kind that nobody serves yet, and that is removed in the end."""
-    kind = "Late" + namespace.removeprefix("test-").translate(str.maketrans("0123456789", "ghijklmnop"))
-    yield kind
-    observer.delete("apiextensions.k8s.io/v1", "CustomResourceDefinition", f"{kind.lower()}s.test.example.com")
+    yield LATE
+    observer.undefine("lates.test.example.com")
 
 
+@pytest.mark.usefixtures("shared")
 def test_a_kind_without_a_definition_is_waited_for_while_the_others_are_served(
-    ok: Project, operate: Operate, things: Things, observer: Observer, late_kind: str
+    things: Things, observer: Observer, late_kind: str
 ) -> None:
-    ok.watch("ok", kind=late_kind)
-    operate()
-    things.create("served")
-    things.wait("served", "Successful")
+    things.create("served", kind="Allowed")
+    things.wait("served", "Successful", kind="Allowed")
     observer.apply(definition(late_kind))
     wait_for("the kind to be served", lambda: observer.serves(GROUP, late_kind), seconds=30)
     things.create("late", kind=late_kind)
@@ -48,40 +74,23 @@ def test_a_kind_without_a_definition_is_waited_for_while_the_others_are_served(
 
 
 def test_a_forbidden_kind_does_not_stop_the_others_and_the_log_and_the_probe_say_so(
-    ok: Project, operate: Operate, things: Things, observer: Observer, control_plane: ControlPlane, tmp_path: Path
+    shared: SharedOperator, things: Things
 ) -> None:
-    ok.watch("ok", kind="Gadget")
-    _allow(observer, "things", "things/status", "events")
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port = found.getsockname()[1]
-    operator = operate(
-        f"--health-probe-bind-address=127.0.0.1:{port}",
-        kubeconfig=_account_kubeconfig(observer, control_plane.kubeconfig, tmp_path),
-    )
-    things.create("served")
-    things.wait("served", "Successful")
-    with urllib3.HTTPConnectionPool("127.0.0.1", port, retries=False) as pool:
+    things.create("allowed", kind="Allowed")
+    things.wait("allowed", "Successful", kind="Allowed")
+    with urllib3.HTTPConnectionPool("127.0.0.1", port(shared.process, "probes"), retries=False) as pool:
         probe = pool.request("GET", "/readyz")
-    assert (probe.status, f"{GROUP}, Kind=Gadget (not allowed)" in probe.data.decode()) == (500, True)
-    (warning,) = [record for record in operator.records() if "not allowed" in record["msg"]]
-    assert '"gadgets"' in warning["todo"]
+    assert (probe.status, f"{GROUP}, Kind=Forbidden (not allowed)" in probe.data.decode()) == (500, True)
+    refusals = [record for record in shared.process.records() if "not allowed" in record["msg"]]
+    (warning,) = [record for record in refusals if record["gvk"].endswith("Kind=Forbidden")]
+    assert '"forbiddens"' in warning["todo"]
 
 
-def test_a_forbidden_kind_is_served_once_it_is_allowed(
-    project: Project,
-    operate: Operate,
-    things: Things,
-    observer: Observer,
-    control_plane: ControlPlane,
-    tmp_path: Path,
-) -> None:
-    project.role("ok", OK)
-    project.watch("ok", kind="Gadget")
-    _allow(observer, "events")
-    operate(kubeconfig=_account_kubeconfig(observer, control_plane.kubeconfig, tmp_path))
-    things.create("waiting", kind="Gadget")
-    _allow(observer, "gadgets", "gadgets/status", name="more")
-    things.wait("waiting", "Successful", kind="Gadget")
+@pytest.mark.usefixtures("shared")
+def test_a_forbidden_kind_is_served_once_it_is_allowed(things: Things, observer: Observer) -> None:
+    things.create("waiting", kind="AllowedLater")
+    _allow(observer, "allowedlaters", "allowedlaters/status", name="more")
+    things.wait("waiting", "Successful", kind="AllowedLater")
 
 
 def _allow(observer: Observer, *resources: str, name: str = "operator") -> None:

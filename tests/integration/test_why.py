@@ -15,12 +15,11 @@ from typing import Any
 import pytest
 
 from bench.observer import condition, wait_for
-from bench.operator import OperatorProcess
 from runner.dev.api import Api
 from runner.dev.controlplane import ControlPlane
-from tests.fixtures.operators import Operate, Project, Things, ledger
+from tests.fixtures.operators import Project, Share, SharedOperator, Things, ledger
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400), pytest.mark.xdist_group("why")]
 
 PATIENCE = 90.0
 FINALIZER = "test.example.com/bye"
@@ -29,7 +28,7 @@ ROLE = """
 - name: Write down why
   ansible.builtin.lineinfile:
     path: LEDGER
-    line: "{{ {'name': ansible_operator_meta.name, 'run': ansible_operator_run, 'at': now() | string} | to_json }}"
+    line: "{{ {'of': ansible_operator_meta, 'run': ansible_operator_run, 'at': now() | string} | to_json }}"
     create: true
     mode: "0600"
     unsafe_writes: true
@@ -45,11 +44,21 @@ ROLE = """
 Command = Callable[..., str]
 
 
-@pytest.fixture
-def curious(project: Project) -> Project:
+def write(project: Project) -> None:
     project.role("curious", ROLE.replace("LEDGER", str(project / "ledger.jsonl")))
-    project.watch("curious", reconcilePeriod="1h", finalizer={"name": FINALIZER, "vars": {"leaving": True}})
-    return project
+    project.watch(
+        "curious", "Curious", reconcilePeriod="1h", finalizer={"name": FINALIZER, "vars": {"leaving": True}}
+    )
+
+
+@pytest.fixture(scope="module")
+def shared(share: Share) -> SharedOperator:
+    return share(write)
+
+
+@pytest.fixture
+def things(things: Things) -> Things:
+    return things.of("Curious")
 
 
 @pytest.fixture
@@ -72,9 +81,18 @@ def command(control_plane: ControlPlane, namespace: str, tmp_path: Path) -> Comm
     return run
 
 
-def runs(project: Project, name: str) -> list[dict[str, Any]]:
-    """What each run of that object was told of itself."""
-    return [line["run"] for line in ledger(project / "ledger.jsonl") if line["name"] == name]
+Runs = Callable[[str], list[dict[str, Any]]]
+
+
+@pytest.fixture
+def runs(shared: SharedOperator, namespace: str) -> Runs:
+    """Gives what each run of the object of that name was told of itself."""
+
+    def read(name: str) -> list[dict[str, Any]]:
+        lines = ledger(shared.project / "ledger.jsonl")
+        return [line["run"] for line in lines if line["of"] == {"namespace": namespace, "name": name}]
+
+    return read
 
 
 def triggers(run: dict[str, Any]) -> list[str]:
@@ -82,22 +100,21 @@ def triggers(run: dict[str, Any]) -> list[str]:
 
 
 def test_a_run_because_of_a_dependent_names_who_changed_it_and_what(
-    curious: Project, operate: Operate, things: Things, admin: Api, namespace: str
+    shared: SharedOperator, runs: Runs, things: Things, admin: Api, namespace: str
 ) -> None:
-    operator = operate()
     things.create("first")
     things.wait("first", "Successful", seconds=PATIENCE)
-    (created,) = runs(curious, "first")
+    (created,) = runs("first")
     assert (triggers(created), created["attempt"], created["previous"]) == (["created"], 1, "")
 
     path = f"/api/v1/namespaces/{namespace}/configmaps/first"
-    wait_for("it to be watched", lambda: "/v1, Kind=ConfigMap" in watched(operator), seconds=PATIENCE)
+    wait_for("it to be watched", lambda: "/v1, Kind=ConfigMap" in watched(shared), seconds=PATIENCE)
     _, dependent = admin.call("GET", path)
     status, answer = admin.call("PUT", f"{path}?fieldManager=kubectl-edit", {**dependent, "data": {"size": "9"}})
     assert status == 200, answer
-    wait_for("another run", lambda: len(runs(curious, "first")) == 2, seconds=PATIENCE)
+    wait_for("another run", lambda: len(runs("first")) == 2, seconds=PATIENCE)
 
-    told = runs(curious, "first")[1]
+    told = runs("first")[1]
     (reason,) = told["reasons"]
     assert reason.pop("time").endswith("Z")
     assert reason == {
@@ -112,20 +129,20 @@ def test_a_run_because_of_a_dependent_names_who_changed_it_and_what(
     assert (told["attempt"], told["previous"]) == (2, "succeeded")
 
     sentence = f"ConfigMap {namespace}/first changed by kubectl-edit: data.size"
-    records = wait_for("the log", lambda: list(operator.records("Reconciled"))[1:], seconds=PATIENCE)
+    records = wait_for("the log", lambda: shared.reconciles(namespace)[1:], seconds=PATIENCE)
     assert records[0]["reasons"] == [sentence]
     wait_for("the Event", lambda: ("DependentChanged", sentence) in events(things), seconds=PATIENCE)
     (about,) = [
         found
-        for file in operator.runner_dir.rglob("artifacts/*/run.json")
+        for file in shared.process.runner_dir.rglob(f"{namespace}/first/artifacts/*/run.json")
         if not file.parent.is_symlink() and (found := json.loads(file.read_text()))["attempt"] == 2
     ]
     assert (about["reasons"][0]["manager"], about["engine"] in ("warm", "cold")) == ("kubectl-edit", True)
 
 
-def watched(operator: OperatorProcess) -> list[str]:
+def watched(shared: SharedOperator) -> list[str]:
     """The kinds that have been listed, so that each later change is noticed."""
-    return [record["gvk"] for record in operator.records("watching")]
+    return [record["gvk"] for record in shared.process.records("watching")]
 
 
 def events(things: Things) -> list[tuple[str, str]]:
@@ -133,37 +150,36 @@ def events(things: Things) -> list[tuple[str, str]]:
 
 
 def test_a_paused_object_is_left_alone_and_runs_once_when_it_is_resumed(
-    curious: Project, operate: Operate, things: Things, command: Command, control_plane: ControlPlane
+    runs: Runs, things: Things, command: Command, control_plane: ControlPlane
 ) -> None:
-    operate()
     things.create("first")
     things.wait("first", "Successful", seconds=PATIENCE)
-    assert command("pause", "things", "first").endswith("is paused until it is resumed")
+    assert command("pause", "curiouss", "first").endswith("is paused until it is resumed")
     wait_for("the condition", lambda: things.condition("first", "Paused"), seconds=PATIENCE)
     assert things.condition("first", "Paused")["status"] == "True"
 
     offset = control_plane.audit_log.stat().st_size
-    assert "but is paused" in command("reconcile", "thing", "first")
+    assert "but is paused" in command("reconcile", "curious", "first")
     things.observer.patch("v1", "ConfigMap", "first", {"data": {"size": "other"}})
     for size in (2, 3):
         things.patch("first", {"spec": {"size": size}})
         wait_for("the change to be seen", partial(seen_while_paused, things, "first"), seconds=PATIENCE)
-    assert len(runs(curious, "first")) == 1
+    assert len(runs("first")) == 1
     written = writes(control_plane.audit_log, offset, things.observer.namespace, "first")
     ours = [("patch", "")] * 4
     assert sorted(written) == [*ours, ("update", "status"), ("update", "status")]  # the condition, each generation
 
-    command("resume", "Thing.test.example.com", "first")
+    command("resume", "Curious.test.example.com", "first")
     things.wait("first", "Successful", seconds=PATIENCE)
     assert things.condition("first", "Paused")["status"] == "False"
-    assert triggers(runs(curious, "first")[1]) == ["annotated"]
+    assert triggers(runs("first")[1]) == ["annotated"]
 
-    command("reconcile", "things.v1.test.example.com", "first")
-    wait_for("the run that was asked for", lambda: len(runs(curious, "first")) >= 3, seconds=PATIENCE)
-    assert triggers(runs(curious, "first")[2]) == ["requested"]
+    command("reconcile", "curiouss.v1.test.example.com", "first")
+    wait_for("the run that was asked for", lambda: len(runs("first")) >= 3, seconds=PATIENCE)
+    assert triggers(runs("first")[2]) == ["requested"]
     things.create("second")
     things.wait("second", "Successful", seconds=PATIENCE)
-    assert len(runs(curious, "first")) == 3
+    assert len(runs("first")) == 3
 
 
 def seen_while_paused(things: Things, name: str) -> bool:
@@ -172,12 +188,11 @@ def seen_while_paused(things: Things, name: str) -> bool:
 
 
 def test_a_paused_object_that_is_deleted_stays_as_it_is_until_it_is_resumed(
-    curious: Project, operate: Operate, things: Things, command: Command, control_plane: ControlPlane
+    runs: Runs, things: Things, command: Command, control_plane: ControlPlane
 ) -> None:
-    operate()
     things.create("first")
     things.wait("first", "Successful", seconds=PATIENCE)
-    command("pause", "thing", "first")
+    command("pause", "curious", "first")
     wait_for("the condition", lambda: things.condition("first", "Paused"), seconds=PATIENCE)
 
     offset = control_plane.audit_log.stat().st_size
@@ -185,13 +200,13 @@ def test_a_paused_object_that_is_deleted_stays_as_it_is_until_it_is_resumed(
     things.create("second")
     things.wait("second", "Successful", seconds=PATIENCE)
     body = things.get("first")
-    assert (body["metadata"]["finalizers"], len(runs(curious, "first"))) == ([FINALIZER], 1)
+    assert (body["metadata"]["finalizers"], len(runs("first"))) == ([FINALIZER], 1)
     written = writes(control_plane.audit_log, offset, things.observer.namespace, "first")
     assert sorted(written) == [("delete", ""), ("update", "status")]  # the condition, of the new generation
 
-    command("resume", "thing", "first")
+    command("resume", "curious", "first")
     wait_for("it to be gone", lambda: not things.get("first"), seconds=PATIENCE)
-    assert len(runs(curious, "first")) == 2
+    assert len(runs("first")) == 2
 
 
 def writes(log: Path, offset: int, namespace: str, name: str) -> list[tuple[str, str]]:
@@ -208,15 +223,14 @@ def writes(log: Path, offset: int, namespace: str, name: str) -> list[tuple[str,
     ]
 
 
-def test_a_pause_ends_at_its_moment_by_itself(curious: Project, operate: Operate, things: Things) -> None:
-    operate()
+def test_a_pause_ends_at_its_moment_by_itself(runs: Runs, things: Things) -> None:
     until = (datetime.now(UTC) + timedelta(seconds=5)).isoformat()
     things.create("first", annotations={"ansible.sdk.operatorframework.io/paused": until})
     paused = wait_for("the condition", lambda: things.condition("first", "Paused"), seconds=PATIENCE)
     assert (paused["status"], until in paused["message"]) == ("True", True)
     assert "finalizers" not in things.get("first")["metadata"]
-    assert runs(curious, "first") == []
+    assert runs("first") == []
 
     things.wait("first", "Successful", seconds=PATIENCE)
     assert datetime.now(UTC) > datetime.fromisoformat(until)
-    assert [triggers(run) for run in runs(curious, "first")] == [["annotated"]]
+    assert [triggers(run) for run in runs("first")] == [["annotated"]]
