@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import ssl
 from collections.abc import Iterator
 from functools import partial
@@ -12,15 +11,10 @@ from urllib.request import Request, urlopen
 import pytest
 
 from bench.observer import Observer, wait_for
+from tests.fixtures import operators
 from tests.fixtures.operators import PATIENCE, Operate, Project, Things
 
 pytestmark = pytest.mark.cluster
-
-
-@pytest.fixture
-def port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
 
 
 @pytest.fixture
@@ -61,18 +55,20 @@ def ask(port: int, token: str = "") -> tuple[int, str]:
 
 
 def test_a_leader_says_so_to_those_who_may_read_it(
-    project: Project, operate: Operate, things: Things, observer: Observer, reader: str, port: int
+    project: Project, operate: Operate, things: Things, observer: Observer, reader: str
 ) -> None:
     project.role("ok", "- ansible.builtin.meta: noop\n")
     project.watch("ok")
-    operate(
-        f"--metrics-bind-address=127.0.0.1:{port}",
+    operator = operate(
+        "--executor=cold",
+        "--metrics-bind-address=127.0.0.1:0",
         "--metrics-secure",
         "--metrics-require-rbac",
         "--leader-elect",
         "--leader-election-id=the-operator",
         f"--leader-election-namespace={observer.namespace}",
     )
+    port = operators.port(operator, "metrics")
     things.create("first")
     things.wait("first", "Successful")
     assert ask(port)[0] == 401

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import partial
@@ -16,10 +15,10 @@ from bench.observer import Observer, wait_for
 from bench.operator import OperatorProcess
 from runner.dev.controlplane import ControlPlane
 from tests.fixtures.ansible_release import only_where_warm
-from tests.fixtures.operators import PATIENCE, Project, Things
+from tests.fixtures.operators import PATIENCE, Project, Things, port
 from tests.fixtures.queries import TARGET, asked, queries
 
-pytestmark = [pytest.mark.cluster, only_where_warm]
+pytestmark = [pytest.mark.cluster, only_where_warm, pytest.mark.xdist_group("metrics_queries")]
 
 OK = """
 - name: Ask for something
@@ -76,14 +75,12 @@ def scrape(
     project.role("broken", BROKEN)
     project.watch("ok")
     project.watch("broken", kind="Gadget")
-    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
-        port, user_port = one.getsockname()[1], other.getsockname()[1]
     operator = OperatorProcess(
         directory,
         control_plane.kubeconfig,
         directory / "work",
-        f"--metrics-bind-address=127.0.0.1:{port}",
-        f"--user-metrics-bind-address=127.0.0.1:{user_port}",
+        "--metrics-bind-address=127.0.0.1:0",
+        "--user-metrics-bind-address=127.0.0.1:0",
         "--leader-elect",
         "--leader-election-id=queries",
         f"--leader-election-namespace={NAMESPACE}",
@@ -96,8 +93,12 @@ def scrape(
         things.wait("fine", "Successful")
         things.wait("bad", "Failure", kind="Gadget")
         body = b'{"name": "backups", "description": "Backups made.", "counter": {"increment": true}}'
-        urlopen(Request(f"http://127.0.0.1:{user_port}/metrics", data=body), timeout=10).close()
-        yield wait_for("both to be counted", partial(_both, f"http://127.0.0.1:{port}/metrics"), seconds=PATIENCE)
+        urlopen(Request(metrics_of(operator, "user_metrics"), data=body), timeout=10).close()
+        yield wait_for("both to be counted", partial(_both, metrics_of(operator, "metrics")), seconds=PATIENCE)
+
+
+def metrics_of(operator: OperatorProcess, part: str) -> str:
+    return f"http://127.0.0.1:{port(operator, part)}/metrics"
 
 
 def _both(url: str) -> Scrape | None:
