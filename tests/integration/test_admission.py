@@ -4,29 +4,41 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from textwrap import dedent
 from typing import Any
 
 import pytest
 from kubernetes.client.exceptions import ApiException
 
-from bench.observer import Observer, wait_for
+from bench.observer import Object, Observer, wait_for
 from bench.operator import OperatorProcess
 from runner.config.watches import Watch
-from runner.config.watchesfile import load_watches
-from runner.config.webhooks import Endpoint, configurations, conversion
+from runner.config.webhooks import configurations, conversion
 from runner.control.pause import PAUSED
+from runner.dev.api import Api
 from runner.dev.controlplane import ControlPlane
 from runner.objects import PRUNE_PLACES
 from runner.serve.admission.registration import NAME as DEV
-from runner.serve.certificates import LOCAL, Pair, issued
+from runner.serve.certificates import LOCAL, issued
 from tests.fixtures import manifests as programs
-from tests.fixtures.operators import GROUP, Operate, Project, Things, definition, ledger, refusal
+from tests.fixtures.operators import (
+    GROUP,
+    Operate,
+    Project,
+    Share,
+    SharedOperator,
+    Things,
+    definition,
+    is_served,
+    ledger,
+    refusal,
+)
+from tests.fixtures.webhooks import NOBODY, Webhooks, watches_of, webhooks, written
 
-pytestmark = pytest.mark.cluster
+__all__ = ["webhooks"]
+
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("admission")]
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,7 +51,6 @@ argument_specs:
       pull_policy: {type: str, choices: [Always, Never], description: When the image is pulled}
       disks: {type: list, elements: dict, options: {size_limit: {type: int, required: true}}}
 """
-NOTHING = "- {name: Nothing, ansible.builtin.debug: {msg: nothing}}\n"
 ADMIT = """
 - name: Look around
   kubernetes.core.k8s_info:
@@ -65,76 +76,72 @@ DEFAULT = """
 """
 
 
-@dataclass
-class Webhooks:
-    """Certificates of an operator's webhooks, and how the API server is told of them."""
-
-    observer: Observer
-    directory: Path
-    pair: Pair
-    name: str
-
-    def rotate(self) -> None:
-        self.directory.mkdir(exist_ok=True)
-        (self.directory / "tls.key").write_bytes(self.pair.key)
-        (self.directory / "tls.crt").write_bytes(self.pair.certificate)
-
-    def flags(self) -> tuple[str, ...]:
-        return "--webhooks=on", "--webhook-port=0", f"--webhook-cert-path={self.directory}"
-
-    def endpoint(self, operator: OperatorProcess) -> Endpoint:
-        (port,) = [record["webhooks"] for record in operator.records("Listening")]
-        return Endpoint(url=f"https://127.0.0.1:{port}", authority=self.pair.authority)
-
-    def register(self, operator: OperatorProcess, watches: tuple[Watch, ...]) -> None:
-        endpoint = self.endpoint(operator)
-        plurals = {watch.gvk: f"{watch.gvk.kind.lower()}s" for watch in watches}
-        for body in configurations(
-            watches, plurals, endpoint, name=self.name, namespaces=[self.observer.namespace]
-        ):
-            self.observer.apply(body)
-
-    def unregister(self) -> None:
-        for kind in ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"):
-            self.observer.delete("admissionregistration.k8s.io/v1", kind, self.name)
+ONE_OR_TWO = SPECS.replace("type: int, description: How", "type: int, choices: [1, 2], description: How")
+WRITE = """
+- name: Write
+  kubernetes.core.k8s:
+    definition: {apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: default}}
+"""
+OWN_NAMESPACE = """
+- name: Stay in the own namespace
+  ansible.builtin.assert:
+    that: target == ansible_operator_meta.namespace
+    fail_msg: "spec.target must be the own namespace"
+"""
+CLEANUP = """
+- name: Note the target of this run
+  ansible.builtin.lineinfile:
+    path: "LEDGER"
+    line: '"{{ target }}"'
+    create: true
+    mode: "0600"
+"""
 
 
-@pytest.fixture
-def webhooks(observer: Observer, tmp_path: Path) -> Iterator[Webhooks]:
-    webhooks = Webhooks(observer, tmp_path / "certificates", issued(LOCAL), observer.namespace)
+def write(project: Project) -> None:
+    """A kind for each way to review."""
+    written(project, "specified", meta__argument_specs=SPECS)
+    project.watch("specified", "Specified", markUnsafe=True, admission={"validate": True})
+    written(project, "sized", meta__argument_specs=ONE_OR_TWO)
+    project.watch("sized", "Sized", markUnsafe=True, admission={"validate": True})
+    for name, tasks in (("Admitted", ADMIT), ("Writing", WRITE)):
+        written(project, name.lower(), tasks__admit=tasks)
+        project.watch(name.lower(), name, admission={"validate": {"tasks": "admit"}})
+    written(project, "defaulted", tasks__default=DEFAULT)
+    project.watch("defaulted", "Defaulted", admission={"default": {"tasks": "default"}})
+    written(project, "confined", tasks__admit=OWN_NAMESPACE)
+    project.role("cleanup", CLEANUP.replace("LEDGER", str(project / "ledger")))
+    finalizer = {"name": "test.example.com/cleanup", "role": "cleanup"}
+    admission = {"validate": {"tasks": "admit"}}
+    project.watch("confined", "Confined", markUnsafe=True, admission=admission, finalizer=finalizer)
+
+
+@pytest.fixture(scope="module")
+def shared(
+    share: Share, kinds: Observer, admin: Api, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SharedOperator]:
+    """An operator that the API server asks about all kinds that it watches."""
+    kinds.apply(scalable("Sized"))
+    wait_for("Sized to be served", partial(is_served, admin, "Sized"), seconds=30)
+    webhooks = Webhooks(kinds, tmp_path_factory.mktemp("certificates"), issued(LOCAL), "admission")
     webhooks.rotate()
-    yield webhooks
+    shared = share(write, *webhooks.flags())
+    webhooks.register(watches_of(shared.project), webhooks.endpoint(shared.process))
+    yield shared
     webhooks.unregister()
 
 
-@pytest.fixture
-def serve(project: Project, operate: Operate, webhooks: Webhooks) -> Callable[..., OperatorProcess]:
-    """Starts an operator of the project and tells the API server of it."""
-
-    def start(*flags: str) -> OperatorProcess:
-        operator = operate(*webhooks.flags(), *flags)
-        watches, _ = load_watches(project / "watches.yaml", project.path, {})
-        webhooks.register(operator, watches)
-        return operator
-
-    return start
+def scalable(kind: str) -> Object:
+    """The definition of a kind that is scaled by `spec.size`."""
+    body = definition(kind)
+    paths = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
+    body["spec"]["versions"][0]["subresources"]["scale"] = paths
+    return body
 
 
-def written(project: Project, role: str, **files: str) -> None:
-    project.role(role, NOTHING)
-    for name, text in files.items():
-        path = project.path / "roles" / role / name.replace("__", "/")
-        path.with_suffix(".yml").parent.mkdir(parents=True, exist_ok=True)
-        path.with_suffix(".yml").write_text(dedent(text))
-
-
-def test_a_spec_that_does_not_fit_the_argument_specs_is_refused_with_its_path(
-    project: Project, serve: Callable[..., OperatorProcess], things: Things
-) -> None:
-    written(project, "thing", meta__argument_specs=SPECS)
-    project.watch("thing", markUnsafe=True, admission={"validate": True})
-    serve()
-
+@pytest.mark.usefixtures("shared")
+def test_a_spec_that_does_not_fit_the_argument_specs_is_refused_with_its_path(things: Things) -> None:
+    things = things.of("Specified")
     said = refusal(things, "a", {"size": "many", "pullPolicy": "Sometimes", "disks": [{"sizeLimit": 1}, {}]})
 
     assert 'spec.size: must be a whole number, is "many" (How many to keep)' in said
@@ -144,13 +151,11 @@ def test_a_spec_that_does_not_fit_the_argument_specs_is_refused_with_its_path(
     things.wait("b", "Successful")
 
 
+@pytest.mark.usefixtures("shared")
 def test_tasks_of_the_role_refuse_in_their_own_words_and_look_at_the_cluster(
-    project: Project, serve: Callable[..., OperatorProcess], things: Things, observer: Observer
+    things: Things, observer: Observer
 ) -> None:
-    written(project, "thing", tasks__admit=ADMIT)
-    project.watch("thing", admission={"validate": {"tasks": "admit"}})
-    serve()
-
+    things = things.of("Admitted")
     assert refusal(things, "a", {"size": 6}).endswith("size 6 is more than there is room for")
     observer.create(
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "limits"}, "data": {"most": "9"}}
@@ -161,12 +166,9 @@ def test_tasks_of_the_role_refuse_in_their_own_words_and_look_at_the_cluster(
     assert "admin may not shrink it" in str(caught.value.body)
 
 
-def test_what_the_tasks_publish_is_the_default(
-    project: Project, serve: Callable[..., OperatorProcess], things: Things
-) -> None:
-    written(project, "thing", tasks__default=DEFAULT)
-    project.watch("thing", admission={"default": {"tasks": "default"}})
-    serve()
+@pytest.mark.usefixtures("shared")
+def test_what_the_tasks_publish_is_the_default(things: Things) -> None:
+    things = things.of("Defaulted")
 
     def defaulted() -> Any:
         spec = things.create("a", {"size": 7})["spec"]
@@ -177,17 +179,9 @@ def test_what_the_tasks_publish_is_the_default(
     assert wait_for("the webhook to be heeded", defaulted, seconds=20) == {"size": 7, "pullPolicy": "Always"}
 
 
-def test_tasks_that_would_write_are_refused_and_decide_nothing(
-    project: Project, serve: Callable[..., OperatorProcess], things: Things, observer: Observer
-) -> None:
-    write = """
-    - name: Write
-      kubernetes.core.k8s:
-        definition: {apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: default}}
-    """
-    written(project, "thing", tasks__admit=write)
-    project.watch("thing", admission={"validate": {"tasks": "admit"}})
-    serve()
+@pytest.mark.usefixtures("shared")
+def test_tasks_that_would_write_are_refused_and_decide_nothing(things: Things, observer: Observer) -> None:
+    things = things.of("Writing")
     said = refusal(things, "a", {})
     assert "could not be reviewed (failurePolicy: Fail)" in said
     assert "may read the cluster, and change nothing" in said
@@ -195,16 +189,13 @@ def test_tasks_that_would_write_are_refused_and_decide_nothing(
 
 
 def test_a_custom_resource_from_before_can_be_deleted_while_nobody_reviews(
-    project: Project, serve: Callable[..., OperatorProcess], things: Things, observer: Observer
+    project: Project, webhooks: Webhooks, things: Things, observer: Observer
 ) -> None:
     written(project, "thing", meta__argument_specs=SPECS)
     project.watch("thing", admission={"validate": True})
     things.create("a", {"size": "many"}, finalizers=["test.example.com/kept"])
-    operator = serve()
-    assert refusal(things, "b", {"size": "many"})
-    operator.stop()
-    with pytest.raises(ApiException):
-        things.create("c", {"size": 1})
+    webhooks.register(watches_of(project), NOBODY)
+    assert "failed calling webhook" in refusal(things, "b", {"size": 1})
 
     things.delete("a")
     things.patch("a", {"metadata": {"annotations": {"noted": "by somebody"}}})
@@ -213,37 +204,10 @@ def test_a_custom_resource_from_before_can_be_deleted_while_nobody_reviews(
     wait_for("it to be gone", lambda: observer.get(GROUP, "Thing", "a") is None, seconds=10)
 
 
-OWN_NAMESPACE = """
-- name: Stay in the own namespace
-  ansible.builtin.assert:
-    that: target == ansible_operator_meta.namespace
-    fail_msg: "spec.target must be the own namespace"
-"""
-LEDGER = """
-- name: Note the target of this run
-  ansible.builtin.lineinfile:
-    path: "{{ lookup('env', 'LEDGER') }}"
-    line: '"{{ target }}"'
-    create: true
-    mode: "0600"
-"""
-
-
 def test_a_spec_that_is_changed_during_the_deletion_is_reviewed_before_the_finalizer_runs(
-    project: Project,
-    things: Things,
-    observer: Observer,
-    operate: Operate,
-    webhooks: Webhooks,
-    tmp_path: Path,
+    shared: SharedOperator, things: Things, observer: Observer
 ) -> None:
-    written(project, "thing", tasks__admit=OWN_NAMESPACE)
-    project.role("cleanup", LEDGER)
-    finalizer = {"name": "test.example.com/cleanup", "role": "cleanup"}
-    project.watch("thing", markUnsafe=True, admission={"validate": {"tasks": "admit"}}, finalizer=finalizer)
-    book = tmp_path / "ledger"
-    operator = operate(*webhooks.flags(), LEDGER=str(book))
-    webhooks.register(operator, load_watches(project / "watches.yaml", project.path, {})[0])
+    things = things.of("Confined")
     assert refusal(things, "a", {"target": "kube-system"})
     things.create("a", {"target": observer.namespace})
     things.wait("a", "Successful")
@@ -255,20 +219,18 @@ def test_a_spec_that_is_changed_during_the_deletion_is_reviewed_before_the_final
 
     assert "spec.target must be the own namespace" in str(caught.value.body)
     things.patch("a", {"metadata": {"annotations": {PAUSED: None}}})
-    wait_for("it to be gone", lambda: observer.get(GROUP, "Thing", "a") is None, seconds=30)
-    assert ledger(book) == [observer.namespace]
+    wait_for("it to be gone", lambda: things.get("a") == {}, seconds=30)
+    assert ledger(shared.project / "ledger") == [observer.namespace]
 
 
 def test_annotations_of_the_operator_alone_are_written_while_nobody_reviews(
-    project: Project, serve: Callable[..., OperatorProcess], things: Things
+    project: Project, webhooks: Webhooks, things: Things
 ) -> None:
     written(project, "thing", meta__argument_specs=SPECS)
     project.watch("thing", markUnsafe=True, admission={"validate": True})
-    operator = serve()
-    assert refusal(things, "b", {"size": "many"})
     things.create("a", {"size": 1}, annotations={"kept": "as it is"})
-    things.wait("a", "Successful")
-    operator.stop()
+    webhooks.register(watches_of(project), NOBODY)
+    assert "failed calling webhook" in refusal(things, "b", {"size": 1})
 
     for value in ("v1/ConfigMap@a", "v1/Secret@a", None):
         things.patch("a", {"metadata": {"annotations": {PRUNE_PLACES: value}}})
@@ -294,14 +256,14 @@ def test_the_match_condition_stays_within_the_cost_limit_for_the_largest_objects
     """An exceeded limit would let an object through unreviewed under failurePolicy Ignore; here it would fail."""
     written(project, "thing", meta__argument_specs=SPECS)
     project.watch("thing", markUnsafe=True, admission={"validate": True, "failurePolicy": "Ignore"})
-    watches, _ = load_watches(project / "watches.yaml", project.path, {})
+    watches = watches_of(project)
     for name, spec in LARGE_SPECS.items():
         things.create(name.replace(" ", "-"), spec)
     things.create("annotated", annotations=MOST_ANNOTATIONS)
     for body in configurations(
         watches,
         {watches[0].gvk: "things"},
-        Endpoint(url="https://127.0.0.1:9"),
+        NOBODY,
         name=webhooks.name,
         namespaces=[observer.namespace],
     ):
@@ -320,33 +282,10 @@ def test_the_match_condition_stays_within_the_cost_limit_for_the_largest_objects
         things.patch(name, {"metadata": {"finalizers": None}})
 
 
-@pytest.fixture
-def sized(control_plane: ControlPlane) -> Iterator[None]:
-    """A kind that is scaled by `spec.size`."""
-    admin = Observer(control_plane.kubeconfig)
-    body = definition("Sized")
-    paths = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
-    body["spec"]["versions"][0]["subresources"]["scale"] = paths
-    admin.apply(body)
-    wait_for("it to be served", partial(admin.serves, GROUP, "Sized"), seconds=30)
-    yield
-    admin.delete("apiextensions.k8s.io/v1", "CustomResourceDefinition", "sizeds.test.example.com")
-    admin.close()
-
-
-@pytest.mark.usefixtures("sized")
+@pytest.mark.usefixtures("shared")
 def test_a_scale_is_reviewed_at_the_path_of_a_handwritten_definition_also_during_the_deletion(
-    project: Project, serve: Callable[..., OperatorProcess], things: Things, observer: Observer
+    things: Things, observer: Observer
 ) -> None:
-    written(
-        project,
-        "sized",
-        meta__argument_specs=SPECS.replace(
-            "type: int, description: How", "type: int, choices: [1, 2], description: How"
-        ),
-    )
-    project.watch("sized", "Sized", markUnsafe=True, admission={"validate": True})
-    serve()
     assert refusal(things, "b", {"size": 3}, "Sized")
     things.create("a", {"size": 1}, "Sized", finalizers=["test.example.com/kept"])
     observer.scale(GROUP, "Sized", "a", 2)
@@ -393,8 +332,8 @@ def test_a_kind_is_read_and_written_in_two_versions_and_its_stored_version_migra
     written(project, "convertible")
     maps = {"v1alpha1": {"to": {"size": "spec.replicas"}, "from": {"replicas": "spec.size"}}}
     project.watch("convertible", "Convertible", versions=maps)
-    ((watch,), _) = load_watches(project / "watches.yaml", project.path, {})
-    operator = operate(*webhooks.flags(), ready=False)
+    (watch,) = watches_of(project)
+    operator = operate(*webhooks.flags(), "--executor=cold", ready=False)
     wait_for("it to listen", lambda: list(operator.records("Listening")), seconds=30)
     convertible(operator, watch, "v1alpha1")
     body = {"apiVersion": OLD, "kind": "Convertible", "metadata": {"name": "a"}, "spec": {"size": 3, "image": "x"}}
@@ -424,59 +363,6 @@ def spec_in(observer: Observer, api_version: str) -> dict[str, Any]:
 
 
 SAMPLES, V1 = "sample.example.com/v1alpha1", "sample.example.com/v1"
-PROTECTED = "sample.example.com/protected-replicas"
-
-
-@pytest.fixture
-def sample_operator(
-    webhooks: Webhooks, control_plane: ControlPlane, observer: Observer, tmp_path: Path
-) -> Iterator[OperatorProcess]:
-    """The sample operator, which the API server asks."""
-    observer.apply(ROOT / "crds")
-    watches, _ = load_watches(ROOT / "watches.yaml", ROOT, {})
-    for watch in watches:
-        wait_for("it to be served", partial(observer.serves, SAMPLES, watch.gvk.kind), seconds=30)
-    environment = {"WATCH_NAMESPACE": observer.namespace, "ANSIBLE_GATHERING": "explicit"}
-    work = tmp_path / "samples"
-    with OperatorProcess(
-        ROOT, control_plane.kubeconfig, work, *webhooks.flags(), environment=environment
-    ) as operator:
-        webhooks.register(operator, watches)
-        yield operator
-
-
-@pytest.mark.usefixtures("sample_operator")
-def test_the_sample_operator_refuses_to_scale_below_what_is_protected_and_fills_in_a_port(
-    observer: Observer,
-) -> None:
-    def helloapp() -> Any:
-        body = {
-            "apiVersion": SAMPLES,
-            "kind": "HelloApp",
-            "metadata": {"name": "a"},
-            "spec": {"image": "nginx:1.29"},
-        }
-        spec = observer.create(body)["spec"]
-        if "port" not in spec:
-            observer.delete(SAMPLES, "HelloApp", "a")
-        return spec.get("port")
-
-    assert wait_for("the webhook to be heeded", helloapp, seconds=20) == 80
-    metadata = {"name": "a", "annotations": {PROTECTED: "2"}}
-    observer.create({"apiVersion": SAMPLES, "kind": "PodSet", "metadata": metadata, "spec": {"replicas": 3}})
-    observer.scale(SAMPLES, "PodSet", "a", 2)
-    with pytest.raises(ApiException) as scaled:
-        observer.scale(SAMPLES, "PodSet", "a", 1)
-    with pytest.raises(ApiException) as patched:
-        observer.patch(SAMPLES, "PodSet", "a", {"spec": {"replicas": 0}})
-    for caught, replicas in ((scaled, 1), (patched, 0)):
-        assert f"spec.replicas {replicas} is less than 2, which the annotation {PROTECTED} protects" in str(
-            caught.value.body
-        )
-    observer.patch(SAMPLES, "PodSet", "a", {"metadata": {"annotations": {PROTECTED: None}}})
-    observer.scale(SAMPLES, "PodSet", "a", 0)
-
-
 STORED, OTHER = "memcacheds.v1alpha1.sample.example.com", "memcacheds.v1.sample.example.com"
 
 
@@ -514,7 +400,7 @@ def test_for_development_the_operator_registers_itself_and_withdraws(
 ) -> None:
     written(project, "thing", meta__argument_specs=SPECS)
     project.watch("thing", admission={"validate": True})
-    operator = operate("--webhooks=dev", "--webhook-port=0")
+    operator = operate("--webhooks=dev", "--webhook-port=0", "--executor=cold")
 
     assert "spec.size: must be a whole number" in refusal(things, "a", {"size": "many"})
     operator.stop()

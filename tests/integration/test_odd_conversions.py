@@ -12,11 +12,11 @@ import pytest
 import urllib3
 
 from bench.observer import Observer, wait_for
-from runner.config.watchesfile import load_watches
 from runner.dev.api import Api
 from runner.serve.admission.conversion import LOST, UNCONVERTED
 from tests.fixtures.operators import GROUP, Operate, Project, Things
-from tests.integration.test_admission import OLD, Webhooks, _created, convertible, webhooks, written
+from tests.fixtures.webhooks import Webhooks, watches_of, webhooks, written
+from tests.integration.test_admission import OLD, _created, convertible
 
 __all__ = ["convertible", "webhooks"]
 
@@ -60,7 +60,7 @@ def test_an_object_that_cannot_be_converted_is_served_as_it_is_and_all_others_ar
 ) -> None:
     written(project, "convertible")
     project.watch("convertible", KIND, versions={"v1alpha1": {"to": TO, "from": FROM}})
-    ((watch,), _) = load_watches(project / "watches.yaml", project.path, {})
+    (watch,) = watches_of(project)
     port, probes = free_port(), free_port()
     ports = f"--webhook-port={port}", f"--health-probe-bind-address=127.0.0.1:{probes}"
     operator = operate(*webhooks.flags(), *ports, ready=False)

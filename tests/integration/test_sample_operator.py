@@ -7,33 +7,71 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
+from kubernetes.client.exceptions import ApiException
 
 from bench.observer import Object, Observer, condition, wait_for
 from bench.operator import OperatorProcess
+from runner.config.watchesfile import load_watches
 from runner.dev.controlplane import ControlPlane
+from runner.serve.certificates import LOCAL, issued
+from tests.fixtures.audit import Audit
+from tests.fixtures.samples import CHECK, SAMPLES
+from tests.fixtures.webhooks import Webhooks
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("sample")]
 
 ROOT = Path(__file__).parents[2]
 GROUP = "sample.example.com/v1alpha1"
+REVIEWED = "sample-reviewed"
+PROTECTED = "sample.example.com/protected-replicas"
 PATIENCE = 90.0
 
 
 @pytest.fixture(scope="module")
-def sample(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Observer]:
-    """The sample operator at work in a namespace of its own, with its kinds served."""
+def served(control_plane: ControlPlane) -> Iterator[Observer]:
+    """A namespace for the sample operator, with its kinds served."""
     observer = Observer(control_plane.kubeconfig, "sample")
     observer.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "sample"}})
     observer.apply(ROOT / "crds")
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "registry-login"}, "data": {"a": "e30="}}
     observer.apply(secret)
-    work = tmp_path_factory.mktemp("sample")
-    environment = {"WATCH_NAMESPACE": "sample"}
-    with OperatorProcess(ROOT, control_plane.kubeconfig, work, environment=environment):
-        yield observer
+    yield observer
     observer.close()
+
+
+@pytest.fixture(scope="module")
+def reviewing(served: Observer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Webhooks]:
+    """The operator's webhooks, asked about custom resources of a namespace that has no others."""
+    served.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": REVIEWED}})
+    directory = tmp_path_factory.mktemp("certificates")
+    webhooks = Webhooks(served, directory, issued(LOCAL), "sample", (REVIEWED,))
+    webhooks.rotate()
+    yield webhooks
+    webhooks.unregister()
+
+
+@pytest.fixture(scope="module")
+def operator(
+    control_plane: ControlPlane,
+    served: Observer,
+    reviewing: Webhooks,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[OperatorProcess]:
+    """The sample operator at work in all namespaces."""
+    work = tmp_path_factory.mktemp("sample")
+    with OperatorProcess(ROOT, control_plane.kubeconfig, work, *reviewing.flags()) as operator:
+        watches, _ = load_watches(ROOT / "watches.yaml", ROOT, {})
+        reviewing.register(watches, reviewing.endpoint(operator))
+        yield operator
+
+
+@pytest.fixture(scope="module")
+def sample(served: Observer, operator: OperatorProcess) -> Observer:
+    """A view of the namespace in which the sample operator is used."""
+    return served
 
 
 def test_memcached_becomes_a_deployment_of_its_size(sample: Observer) -> None:
@@ -163,6 +201,62 @@ def test_cibuild_builds_again_what_failed_when_its_credentials_change(sample: Ob
         return bool(found and found["metadata"]["uid"] != begun["metadata"]["uid"])
 
     wait_for("another Job", built_again, seconds=PATIENCE)
+
+
+@pytest.mark.usefixtures("operator")
+def test_the_sample_operator_refuses_to_scale_below_what_is_protected_and_fills_in_a_port(
+    control_plane: ControlPlane,
+) -> None:
+    observer = Observer(control_plane.kubeconfig, REVIEWED)
+
+    def helloapp() -> Any:
+        body = {
+            "apiVersion": GROUP,
+            "kind": "HelloApp",
+            "metadata": {"name": "a"},
+            "spec": {"image": "nginx:1.29"},
+        }
+        spec = observer.create(body)["spec"]
+        if "port" not in spec:
+            observer.delete(GROUP, "HelloApp", "a")
+        return spec.get("port")
+
+    assert wait_for("the webhook to be heeded", helloapp, seconds=20) == 80
+    metadata = {"name": "a", "annotations": {PROTECTED: "2"}}
+    observer.create({"apiVersion": GROUP, "kind": "PodSet", "metadata": metadata, "spec": {"replicas": 3}})
+    observer.scale(GROUP, "PodSet", "a", 2)
+    with pytest.raises(ApiException) as scaled:
+        observer.scale(GROUP, "PodSet", "a", 1)
+    with pytest.raises(ApiException) as patched:
+        observer.patch(GROUP, "PodSet", "a", {"spec": {"replicas": 0}})
+    for caught, replicas in ((scaled, 1), (patched, 0)):
+        assert f"spec.replicas {replicas} is less than 2, which the annotation {PROTECTED} protects" in str(
+            caught.value.body
+        )
+    observer.patch(GROUP, "PodSet", "a", {"metadata": {"annotations": {PROTECTED: None}}})
+    observer.scale(GROUP, "PodSet", "a", 0)
+    observer.close()
+
+
+@pytest.mark.usefixtures("operator")
+def test_the_samples_are_checked_without_a_write(control_plane: ControlPlane, namespace: str) -> None:
+    observer = Observer(control_plane.kubeconfig, namespace)
+    observer.create({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "registry-login"}})
+    audit = Audit(control_plane, namespace)
+    for kind, spec in SAMPLES.items():
+        observer.create({"apiVersion": GROUP, "kind": kind, "metadata": {"name": "a", **CHECK}, "spec": spec})
+
+    found = {kind: wait_for(kind, partial(drift, observer, kind), seconds=PATIENCE) for kind in SAMPLES}
+
+    assert {kind: each["status"] for kind, each in found.items()} == dict.fromkeys(SAMPLES, "True"), found
+    changes = [uri for uri in audit.changes() if not uri.startswith("create /apis/sample.example.com/")]
+    assert all("/status?" in uri and "/apis/sample.example.com/" in uri for uri in changes)
+    assert audit.dry_runs()
+    observer.close()
+
+
+def drift(observer: Observer, kind: str) -> Object | None:
+    return condition(observer.get(GROUP, kind, "a"), "Drifted") or None
 
 
 def begun_job(sample: Observer, name: str) -> Object | None:
