@@ -15,9 +15,9 @@ from bench.observer import Object, Observer, wait_for
 from bench.operator import OperatorProcess
 from runner.dev.controlplane import ControlPlane
 from tests.fixtures.link import link
-from tests.fixtures.operators import PATIENCE, Operate, Project, Things
+from tests.fixtures.operators import PATIENCE, Operate, Project, Share, SharedOperator, Things
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("prune")]
 
 PREFIX = "ansible.sdk.operatorframework.io/"
 PRODUCE = """
@@ -75,11 +75,21 @@ def maps(things: Things) -> Maps:
     return Maps(things)
 
 
-@pytest.fixture
-def operator(project: Project, operate: Operate) -> OperatorProcess:
+def write(project: Project) -> None:
+    """The same role run warm and cold."""
     project.role("produce", PRODUCE)
-    project.watch("produce", prune=True, snakeCaseParameters=False)
-    return operate()
+    project.watch("produce", "Producer", prune=True, snakeCaseParameters=False)
+    project.watch("produce", "ColdProducer", prune=True, snakeCaseParameters=False, executor="cold")
+
+
+@pytest.fixture(scope="module")
+def shared(share: Share) -> SharedOperator:
+    return share(write)
+
+
+@pytest.fixture
+def producers(things: Things) -> Things:
+    return things.of("Producer")
 
 
 def events(observer: Observer, reason: str) -> list[str]:
@@ -91,8 +101,9 @@ def runs(operator: OperatorProcess) -> list[Object]:
 
 
 def test_what_a_run_no_longer_produces_is_deleted_an_event_and_the_log_name_it_and_no_run_follows(
-    operator: OperatorProcess, things: Things, maps: Maps, observer: Observer
+    shared: SharedOperator, producers: Things, observer: Observer
 ) -> None:
+    maps = Maps(producers)
     observer.create(config_map("foreign", maps.namespace))
     maps.give("other", "others")
     maps.give("one", "first", "second", "third")
@@ -101,7 +112,7 @@ def test_what_a_run_no_longer_produces_is_deleted_an_event_and_the_log_name_it_a
     [message] = wait_for("the Event", lambda: events(observer, "Pruned"), seconds=PATIENCE)
     assert f"ConfigMap {maps.namespace}/first, ConfigMap {maps.namespace}/second" in message
     maps.give("one", "third", "fourth")
-    assert [record.get("pruned") for record in runs(operator)] == [
+    assert [record.get("pruned") for record in shared.reconciles(maps.namespace)] == [
         None,
         None,
         [f"ConfigMap {maps.namespace}/first", f"ConfigMap {maps.namespace}/second"],
@@ -110,34 +121,37 @@ def test_what_a_run_no_longer_produces_is_deleted_an_event_and_the_log_name_it_a
 
 
 def test_a_restart_forgets_nothing_not_even_a_kind_that_is_no_longer_written(
-    operator: OperatorProcess, maps: Maps, things: Things
+    shared: SharedOperator, producers: Things
 ) -> None:
+    maps = Maps(producers)
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": maps.namespace}}
     maps.give("one", objects=[secret, config_map("first", maps.namespace)])
-    places = things.get("one")["metadata"]["annotations"][f"{PREFIX}prune-places"]
+    places = producers.get("one")["metadata"]["annotations"][f"{PREFIX}prune-places"]
     assert places.startswith(f"v1/ConfigMap@{maps.namespace},v1/Secret@{maps.namespace};")
-    operator.stop()
-    things.patch("one", {"spec": {"objects": [config_map("first", maps.namespace)]}})
-    operator.start()
-    things.wait("one", "Successful")
-    assert not things.observer.get("v1", "Secret", "s")
+    shared.process.stop()
+    producers.patch("one", {"spec": {"objects": [config_map("first", maps.namespace)]}})
+    shared.process.start()
+    producers.wait("one", "Successful")
+    assert not producers.observer.get("v1", "Secret", "s")
     assert maps.there() == {"first"}
 
 
 def test_nothing_is_deleted_after_a_run_that_lists_them_had_an_ignored_failure_or_asks_to_be_called_again(
-    operator: OperatorProcess, maps: Maps, things: Things
+    shared: SharedOperator, producers: Things
 ) -> None:
+    maps = Maps(producers)
     hows: dict[str, Object] = {
         "lists": {"look": {"api_version": "v1", "kind": "ConfigMap", "namespace": maps.namespace}},
         "failed": {"fails": True, "ignored": True},
         "polls": {"polls": True},
     }
+    reconciles = partial(shared.reconciles, maps.namespace)
     for name in hows:
         maps.give(name, f"{name}-first", f"{name}-second")
     for name, how in hows.items():
-        things.patch(name, {"spec": maps.spec(f"{name}-first", **how)})
-    wait_for("the runs", lambda: {run["name"] for run in runs(operator)[3:]} == set(hows), seconds=PATIENCE)
-    assert {run["result"] for run in runs(operator)} == {"succeeded", "requeued"}
+        producers.patch(name, {"spec": maps.spec(f"{name}-first", **how)})
+    wait_for("the runs", lambda: {run["name"] for run in reconciles()[3:]} == set(hows), seconds=PATIENCE)
+    assert {run["result"] for run in reconciles()} == {"succeeded", "requeued"}
     assert maps.there() == {f"{name}-{place}" for name in hows for place in ("first", "second")}
     for name in hows:
         maps.give(name, f"{name}-first")
@@ -156,28 +170,33 @@ def test_nothing_is_deleted_where_tags_leave_a_part_out(
     assert [record["why"] for record in operator.records("Nothing pruned")] == ["--tags left out a part of it"] * 2
 
 
-def test_a_cold_run_prunes_as_a_warm_one_does(project: Project, operate: Operate, maps: Maps) -> None:
-    project.role("produce", PRODUCE)
-    project.watch("produce", prune=True, snakeCaseParameters=False, executor="cold")
-    operate()
+@pytest.mark.usefixtures("shared")
+def test_a_cold_run_prunes_as_a_warm_one_does(things: Things) -> None:
+    maps = Maps(things.of("ColdProducer"))
     maps.give("one", "first", "second")
     maps.give("one", "second")
     assert maps.there() == {"second"}
 
 
 def test_run_once_prunes_by_what_stands_on_the_object_and_not_in_check_mode(
-    operator: OperatorProcess, control_plane: ControlPlane, maps: Maps, things: Things, project: Project
+    control_plane: ControlPlane, maps: Maps, things: Things, project: Project
 ) -> None:
-    maps.give("one", "first", "second")
-    operator.stop()
-    things.patch("one", {"spec": maps.spec("first")})
+    project.role("produce", PRODUCE)
+    project.watch("produce", prune=True, snakeCaseParameters=False)
     command = [sys.executable, "-m", "runner", "run-once", "thing", "one", "-n", maps.namespace]
     command += ["--kubeconfig", str(control_plane.kubeconfig), "--runner-dir", str(project / "runs")]
-    for flags, left in ((["--check"], {"first", "second"}), ([], {"first"})):
+
+    def run_once(*flags: str) -> None:
         ended = subprocess.run(
             [*command, *flags], cwd=project.path, capture_output=True, text=True, check=False, timeout=120
         )
         assert ended.returncode == 0, ended.stderr
+
+    things.create("one", maps.spec("first", "second"))
+    run_once()
+    things.patch("one", {"spec": maps.spec("first")})
+    for flags, left in ((["--check"], {"first", "second"}), ([], {"first"})):
+        run_once(*flags)
         assert maps.there() == left
 
 

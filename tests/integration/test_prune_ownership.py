@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from bench.observer import Object, wait_for
-from bench.operator import OperatorProcess
 from runner.dev.api import Api
-from tests.fixtures.operators import PATIENCE, Operate, Project, Things
+from tests.fixtures.operators import PATIENCE, Operate, Project, Share, SharedOperator, Things
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("prune_ownership")]
 
 PREFIX = "ansible.sdk.operatorframework.io/"
 PRODUCE = """
@@ -37,7 +36,7 @@ PRODUCE = """
     appendTimestamp: true
     involvedObject:
       apiVersion: test.example.com/v1
-      kind: Thing
+      kind: Maker
       name: "{{ ansible_operator_meta.name }}"
       namespace: "{{ ansible_operator_meta.namespace }}"
   when: reports is defined
@@ -93,18 +92,28 @@ class Cluster:
 
 
 @pytest.fixture
-def cluster(things: Things, admin: Api, namespace: str) -> Iterator[Cluster]:
+def own_cluster(things: Things, admin: Api, namespace: str) -> Iterator[Cluster]:
+    """For a test that starts its own operator."""
     elsewhere = f"{namespace}-too"
     admin.call("POST", "/api/v1/namespaces", {"metadata": {"name": elsewhere}})
     yield Cluster(things, elsewhere, admin)
     admin.call("DELETE", f"/api/v1/namespaces/{elsewhere}")
 
 
-@pytest.fixture
-def operator(project: Project, operate: Operate) -> OperatorProcess:
+def write(project: Project) -> None:
     project.role("produce", PRODUCE)
-    project.watch("produce", prune=True, snakeCaseParameters=False)
-    return operate()
+    project.watch("produce", "Maker", prune=True, snakeCaseParameters=False)
+
+
+@pytest.fixture(scope="module")
+def shared(share: Share) -> SharedOperator:
+    return share(write)
+
+
+@pytest.fixture
+def cluster(shared: SharedOperator, own_cluster: Cluster, things: Things, admin: Api) -> Cluster:
+    """For a test of the shared operator."""
+    return Cluster(things.of("Maker"), own_cluster.elsewhere, admin)
 
 
 def reference(owner: Object) -> Object:
@@ -112,9 +121,7 @@ def reference(owner: Object) -> Object:
     return {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": meta["name"], "uid": meta["uid"]}
 
 
-def test_copies_and_objects_of_other_controllers_are_kept_and_an_event_says_so(
-    operator: OperatorProcess, cluster: Cluster
-) -> None:
+def test_copies_and_objects_of_other_controllers_are_kept_and_an_event_says_so(cluster: Cluster) -> None:
     maps = [config_map("kept", cluster.home), config_map("dropped", cluster.home)]
     cluster.give("one", *maps)
     cluster.copy("dropped", "backup-of-alice")
@@ -126,9 +133,7 @@ def test_copies_and_objects_of_other_controllers_are_kept_and_an_event_says_so(
     assert f"ConfigMap {cluster.home}/backup-of-alice, ConfigMap {cluster.home}/of-a-controller" in message
 
 
-def test_a_custom_resource_that_reuses_a_name_deletes_nothing_of_its_predecessor(
-    operator: OperatorProcess, cluster: Cluster
-) -> None:
+def test_a_custom_resource_that_reuses_a_name_deletes_nothing_of_its_predecessor(cluster: Cluster) -> None:
     cluster.give("one", config_map("precious", cluster.elsewhere))
     cluster.things.delete("one")
     wait_for("the Thing to be gone", lambda: not cluster.things.get("one"), seconds=PATIENCE)
@@ -137,10 +142,10 @@ def test_a_custom_resource_that_reuses_a_name_deletes_nothing_of_its_predecessor
     assert cluster.names(cluster.elsewhere) == {"precious", "third"}
 
 
-def test_annotations_that_a_tenant_wrote_delete_nothing(operator: OperatorProcess, cluster: Cluster) -> None:
+def test_annotations_that_a_tenant_wrote_delete_nothing(cluster: Cluster) -> None:
     theirs = {
         "operator-sdk/primary-resource": f"{cluster.home}/one",
-        "operator-sdk/primary-resource-type": "Thing.test.example.com",
+        "operator-sdk/primary-resource-type": "Maker.test.example.com",
     }
     cluster.create(config_map("theirs", cluster.elsewhere, annotations=theirs))
     cluster.give("one", config_map("a", cluster.home), config_map("b", cluster.home))
@@ -153,12 +158,10 @@ def test_annotations_that_a_tenant_wrote_delete_nothing(operator: OperatorProces
     assert cluster.names() == {"a"}
 
 
-def test_annotations_that_a_role_takes_from_a_spec_adopt_nothing(
-    operator: OperatorProcess, cluster: Cluster
-) -> None:
+def test_annotations_that_a_role_takes_from_a_spec_adopt_nothing(cluster: Cluster) -> None:
     named = {
         "operator-sdk/primary-resource": f"{cluster.home}/one",
-        "operator-sdk/primary-resource-type": "Thing.test.example.com",
+        "operator-sdk/primary-resource-type": "Maker.test.example.com",
     }
     cluster.create(config_map("precious", cluster.elsewhere))
     own = config_map("own", cluster.elsewhere)
@@ -170,7 +173,7 @@ def test_annotations_that_a_role_takes_from_a_spec_adopt_nothing(
     assert cluster.names(cluster.elsewhere) == {"precious"}
 
 
-def test_what_helm_keeps_and_events_stay(operator: OperatorProcess, cluster: Cluster) -> None:
+def test_what_helm_keeps_and_events_stay(cluster: Cluster) -> None:
     hook = config_map("hook", cluster.home, annotations={"helm.sh/hook": "pre-install"})
     kept = config_map("kept", cluster.home, annotations={"helm.sh/resource-policy": "keep"})
     managed = config_map("managed", cluster.home, labels={"app.kubernetes.io/managed-by": "Helm"})
@@ -182,7 +185,7 @@ def test_what_helm_keeps_and_events_stay(operator: OperatorProcess, cluster: Clu
 
 
 def test_nothing_is_deleted_for_a_spec_or_a_pause_that_came_during_the_run(
-    operator: OperatorProcess, cluster: Cluster, tmp_path: Path
+    cluster: Cluster, tmp_path: Path
 ) -> None:
     both = [config_map("a", cluster.home), config_map("b", cluster.home)]
     cluster.give("one", *both)
@@ -208,7 +211,7 @@ def test_nothing_is_deleted_for_a_spec_or_a_pause_that_came_during_the_run(
 
 
 def test_a_run_that_a_meta_task_ended_early_deletes_nothing_and_one_whose_condition_was_false_does(
-    operator: OperatorProcess, cluster: Cluster
+    cluster: Cluster,
 ) -> None:
     both = [config_map("a", cluster.home), config_map("b", cluster.home)]
     cluster.give("one", *both)
@@ -219,7 +222,7 @@ def test_a_run_that_a_meta_task_ended_early_deletes_nothing_and_one_whose_condit
 
 
 def test_an_inventory_that_fails_to_parse_fails_the_run_and_nothing_is_deleted(
-    project: Project, operate: Operate, cluster: Cluster, tmp_path: Path
+    project: Project, operate: Operate, own_cluster: Cluster, tmp_path: Path
 ) -> None:
     inventory, broken = tmp_path / "inventory", tmp_path / "broken"
     here = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
@@ -233,43 +236,43 @@ def test_an_inventory_that_fails_to_parse_fails_the_run_and_nothing_is_deleted(
     watch = "- {group: test.example.com, version: v1, kind: Thing, playbook: play.yml, prune: true,"
     (project / "watches.yaml").write_text(f"{watch} snakeCaseParameters: false}}\n")
     operate(ANSIBLE_INVENTORY=str(inventory))
-    local = [config_map("l", cluster.home)]
-    cluster.give("one", config_map("a", cluster.home), local=local)
+    local = [config_map("l", own_cluster.home)]
+    own_cluster.give("one", config_map("a", own_cluster.home), local=local)
     broken.touch()
-    cluster.give("one", config_map("a", cluster.home), local=local, more=1, wait=False)
-    cluster.things.wait("one", "Failure")
-    assert cluster.names() == {"a", "l"}
-    assert "inventory" in cluster.things.condition("one", "Failure")["message"]
+    own_cluster.give("one", config_map("a", own_cluster.home), local=local, more=1, wait=False)
+    own_cluster.things.wait("one", "Failure")
+    assert own_cluster.names() == {"a", "l"}
+    assert "inventory" in own_cluster.things.condition("one", "Failure")["message"]
 
 
 def test_objects_from_before_pruning_was_asked_for_are_adopted_when_a_run_writes_them(
-    project: Project, operate: Operate, cluster: Cluster
+    project: Project, operate: Operate, own_cluster: Cluster
 ) -> None:
     project.role("produce", PRODUCE)
     project.watch("produce", snakeCaseParameters=False)
     first = operate()
-    maps = [config_map(name, cluster.home) for name in ("a", "b", "never-written-again")]
-    cluster.give("one", *maps)
+    maps = [config_map(name, own_cluster.home) for name in ("a", "b", "never-written-again")]
+    own_cluster.give("one", *maps)
     first.stop()
     (project / "watches.yaml").unlink()
     project.watch("produce", prune=True, snakeCaseParameters=False)
-    cluster.give("one", *maps[:2], wait=False)
+    own_cluster.give("one", *maps[:2], wait=False)
     operate()
-    cluster.things.wait("one", "Successful")
-    cluster.give("one", maps[0])
-    assert cluster.names() == {"a", "never-written-again"}
+    own_cluster.things.wait("one", "Successful")
+    own_cluster.give("one", maps[0])
+    assert own_cluster.names() == {"a", "never-written-again"}
 
 
 def test_without_a_key_nothing_is_marked_and_nothing_pruned(
-    project: Project, operate: Operate, cluster: Cluster, tmp_path: Path
+    project: Project, operate: Operate, own_cluster: Cluster, tmp_path: Path
 ) -> None:
     project.role("produce", PRODUCE)
     project.watch("produce", prune=True, snakeCaseParameters=False)
     (tmp_path / "key").write_text("short")
     operator = operate(f"--prune-key-file={tmp_path / 'key'}")
-    both = [config_map("a", cluster.home), config_map("b", cluster.home)]
-    cluster.give("one", *both)
-    cluster.give("one", both[0])
-    assert cluster.names() == {"a", "b"}
+    both = [config_map("a", own_cluster.home), config_map("b", own_cluster.home)]
+    own_cluster.give("one", *both)
+    own_cluster.give("one", both[0])
+    assert own_cluster.names() == {"a", "b"}
     [warning] = operator.records("Nothing is pruned: there is no key to mark objects with")
     assert "holds 5 bytes: a key has 32 or more" in warning["why"]
