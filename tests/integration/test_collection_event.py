@@ -13,7 +13,7 @@ from runner.dev.controlplane import ControlPlane
 from tests.fixtures.operators import GROUP
 from tests.fixtures.playbooks import Result, results
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600), pytest.mark.xdist_group("collection_event")]
 
 REASON = {"reason": "Made", "message": "It was made."}
 NAMESPACE = f"events-{uuid4().hex[:8]}"
@@ -45,7 +45,7 @@ def answers(
     common = {"name": "event", "namespace": NAMESPACE}
     tasks = {task: {"operator_sdk.util.k8s_event": {**common, **given}} for task, given in TASKS.items()}
     directory = tmp_path_factory.mktemp("play")
-    return asyncio.run(results(directory, tasks, K8S_AUTH_KUBECONFIG=str(control_plane.kubeconfig)))
+    return asyncio.run(results(directory, tasks, control_plane.kubeconfig.read_text()))
 
 
 def test_an_event_is_written_with_what_is_known_of_its_object(answers: dict[str, Result], thing: Object) -> None:

@@ -14,7 +14,7 @@ from runner.dev.controlplane import ControlPlane
 from tests.fixtures.operators import GROUP
 from tests.fixtures.playbooks import Result, results
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600), pytest.mark.xdist_group("collection_status")]
 
 LATER = "2026-01-02T00:00:00Z"
 READY = {
@@ -67,7 +67,7 @@ def answers(
     common = {"api_version": GROUP, "kind": "Thing", "name": name, "namespace": "default"}
     tasks = {task: {"operator_sdk.util.k8s_status": {**common, **given}} for task, given in TASKS.items()}
     directory: Path = tmp_path_factory.mktemp("play")
-    return asyncio.run(results(directory, tasks, K8S_AUTH_KUBECONFIG=str(control_plane.kubeconfig)))
+    return asyncio.run(results(directory, tasks, control_plane.kubeconfig.read_text()))
 
 
 def status(answer: Result) -> Any:
