@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from bench.observer import wait_for
+from bench.observer import Observer, wait_for
+from runner.dev.api import Api
 from runner.dev.controlplane import ControlPlane
-from tests.fixtures.operators import Operate, Project, Things
+from tests.fixtures.operators import Operate, Project, Things, serve
 from tests.fixtures.terminal import Terminal
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("log")]
 
 SIX = """
 - {name: One, ansible.builtin.command: "true"}
@@ -73,27 +74,39 @@ def test_every_line_that_the_process_writes_is_json(
     assert "no such luck" in Path(failed[0]["output"]).read_text()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def terminal(
-    project: Project, control_plane: ControlPlane, namespace: str, things: Things, tmp_path: Path
+    control_plane: ControlPlane, kinds: Observer, admin: Api, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Terminal]:
+    """An operator on a terminal, which watches all namespaces."""
+    directory = tmp_path_factory.mktemp("terminal")
+    project = Project(directory / "project")
+    project.path.mkdir()
     project.role("six", SIX)
-    project.watch("six")
-    with Terminal(project.path, control_plane.kubeconfig, tmp_path, WATCH_NAMESPACE=namespace) as opened:
+    project.watch("six", "Six")
+    serve(kinds, admin, ["Six"])
+    with Terminal(project.path, control_plane.kubeconfig, directory) as opened:
         yield opened
 
 
-def test_a_reconcile_of_six_tasks_is_at_most_nine_lines_on_a_terminal(terminal: Terminal, things: Things) -> None:
+@pytest.fixture
+def sixes(things: Things, shared_kinds: set[str]) -> Things:
+    """Custom resources of the terminal's operator."""
+    shared_kinds.add("Six")
+    return things.of("Six")
+
+
+def test_a_reconcile_of_six_tasks_is_at_most_nine_lines_on_a_terminal(terminal: Terminal, sixes: Things) -> None:
     terminal.wait("Ready")
     before = len(terminal.lines())
-    things.create("good")
+    sixes.create("good")
     terminal.wait("/good: succeeded")
     assert len(terminal.lines()) - before <= 9
     assert len(terminal.lines("/good: changed: ")) == 5
 
 
-def test_a_failure_that_comes_again_is_a_line(terminal: Terminal, things: Things) -> None:
-    things.create("bad", {"unlucky": True})
+def test_a_failure_that_comes_again_is_a_line(terminal: Terminal, sixes: Things) -> None:
+    sixes.create("bad", {"unlucky": True})
     terminal.wait("/bad: failed again, the same, 4th time, next try")
     assert len(terminal.lines("no such luck")) == 1
     assert len(terminal.lines("whole output: ")) == 1

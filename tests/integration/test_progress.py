@@ -86,6 +86,7 @@ class Bench:
         message = ""
         async with asyncio.timeout(30):
             while not message.endswith(text):
+                await asyncio.sleep(0.05)  # between two requests
                 message = await self.message()
         return message
 
