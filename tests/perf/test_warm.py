@@ -17,6 +17,7 @@ from tests.fixtures.operators import PATIENCE, Operate, Project, Things, ledger
 
 pytestmark = [pytest.mark.cluster, only_where_warm]
 
+COMPARED = pytest.mark.xdist_group("compared")
 ROUNDS = 5
 LESS_CPU = 6
 SOONER = 4
@@ -38,10 +39,12 @@ def figures(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactor
     return compare("1 task", control_plane.kubeconfig, work, commands(""), ROUNDS, {})
 
 
+@COMPARED
 def test_a_warm_reconcile_takes_a_fraction_of_the_cpu_of_a_cold_one(figures: dict[str, Figures]) -> None:
     assert figures["warm"].cpu * LESS_CPU < figures["cold"].cpu
 
 
+@COMPARED
 def test_a_new_resource_is_successful_much_sooner_when_warm(figures: dict[str, Figures]) -> None:
     warm, cold = (p50_p95(figures[name].latencies)[0] for name in ("warm", "cold"))
     assert warm * SOONER < cold

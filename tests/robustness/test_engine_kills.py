@@ -19,7 +19,7 @@ from runner.execute.fork.inside.supervisor import descendants
 from tests.fixtures.ansible_release import only_where_warm
 from tests.fixtures.operators import PATIENCE, Project, Things, ledger
 
-pytestmark = [pytest.mark.cluster, only_where_warm]
+pytestmark = [pytest.mark.cluster, only_where_warm, pytest.mark.xdist_group("engine-kills")]
 
 TASKS = 3
 ROLE = """

@@ -16,14 +16,12 @@ import pytest
 from bench import accounting
 from bench.observer import wait_for
 from bench.operator import OperatorProcess
-from runner.config.flags import available_processors
 from tests.fixtures.operators import Operate, Project, Things, files_below
+from tests.fixtures.watcher import AT_REST
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800)]
 
 RUNS = int(os.environ.get("RUNS", "24"))
-AT_REST = 1 + 2 + 2 * available_processors()
-"""Processes: the operator, two zygotes, and for each run that there may be at a time a supervisor and a host."""
 ROLE = """
 - kubernetes.core.k8s:
     definition:
