@@ -44,7 +44,7 @@ def test_after_many_changes_with_trouble_in_between_every_invariant_holds(
     operator = operate("--zap-log-level=debug", kubeconfig=between.login(tmp_path / "login"), LEDGER=str(book))
     for name in NAMES:
         things.create(name, {"text": "0"})
-    watcher.rests()
+    watcher.rests(operator)
     before = replace(footprint(operator), processes=AT_REST)  # it may have had but one run at a time so far
 
     steps = Steps(things, between, operator, watcher, random.Random(seed))
@@ -59,7 +59,7 @@ def test_after_many_changes_with_trouble_in_between_every_invariant_holds(
         if things.get(name) and not things.get(name)["metadata"].get("deletionTimestamp"):
             things.wait(name, "Successful", seconds=2 * PATIENCE)
     watcher.children()  # the garbage collector has had its time with those of owners that are gone
-    watcher.rests()
+    watcher.rests(operator)
     print(f"{STEPS} steps in {took:.0f} s, {len(watcher.runs())} runs, {len(steps.passwords)} passwords")
     assert watcher.problems([operator]) == []
     assert watcher.stirred(5) == []
