@@ -6,6 +6,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,11 @@ def tree(directory: Path) -> dict[str, Any]:
     return {str(path.relative_to(directory)): _entry(path) for path in sorted(_walk(directory))}
 
 
-def without_content(files: dict[str, Any], below: str) -> dict[str, Any]:
-    """The same, but of the files below a directory only that they are there."""
+def without_content(files: dict[str, Any], pattern: str) -> dict[str, Any]:
+    """The same, but of the files whose path matches only that they are there."""
     contents = ("text", "bytes")
     return {
-        path: {key: value for key, value in entry.items() if not path.startswith(below) or key not in contents}
+        path: {key: value for key, value in entry.items() if not fnmatch(path, pattern) or key not in contents}
         for path, entry in files.items()
     }
 

@@ -14,6 +14,7 @@ from runner.errors import RunError
 from runner.execute.executor import Executor
 from runner.execute.outcome import Outcome
 from runner.execute.run import Event, Run
+from runner.execute.rundir import DISCOVERY
 from tests.corpus.case import Case
 from tests.corpus.chance import Chance, chance_of
 from tests.corpus.compare import Observation
@@ -24,7 +25,8 @@ from tests.corpus.stage import KEY, Stage
 
 IDENT = "1"
 DEADLINE = 120.0
-KUBECTL_CACHE = ".kube/cache/http/"  # answers of the API server, with their dates
+KUBECTL_CACHE = ".kube/cache/http/*"  # answers of the API server, with their dates
+API_DISCOVERY = f"*/{DISCOVERY}"  # what the API served when a run first asked; other tests define and remove kinds
 _CUT = 150
 """Characters of a line of the tail that are looked at: it is cut before names of any length are made the same."""
 
@@ -126,6 +128,6 @@ def _files(stage: Stage, normal: Normal) -> dict[str, Any]:
     kept = {name: tree(getattr(stage, name)) for name in ("work", "home", "project", "rundir")}
     kept["rundir"] = {path: entry for path, entry in kept["rundir"].items() if path.split("/")[0] not in own}
     kept["home"] = without_content(kept["home"], KUBECTL_CACHE)
-    kept["tmp"] = tree(stage.runner / ".tmp")
+    kept["tmp"] = without_content(tree(stage.runner / ".tmp"), API_DISCOVERY)
     seen: dict[str, Any] = normal.value(kept)
     return seen

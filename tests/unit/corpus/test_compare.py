@@ -174,7 +174,8 @@ def test_a_tree_tells_modes_links_and_contents(tmp_path: Path) -> None:
         "nowhere",
         64,
     )
-    assert "text" not in without_content(found, "d/")["d/text"]
+    assert "text" not in without_content(found, "d/*")["d/text"]
+    assert without_content(found, "other/*") == found
 
 
 def test_a_case_is_read_with_the_names_it_uses(tmp_path: Path) -> None:
