@@ -98,6 +98,27 @@ async def test_what_lies_in_the_directory_of_all_runs_is_neither_imported_nor_re
     assert not imported.exists()
 
 
+LATE = """#!/usr/bin/python
+from ansible.module_utils.basic import AnsibleModule
+
+AnsibleModule({}).exit_json()
+"""
+
+
+async def test_collections_are_found_in_a_directory_that_appears_while_runs_are_warm(tmp_path: Path) -> None:
+    executor = MarkedExecutor(tmp_path / "runner", {"HOME": str(tmp_path / "home")})
+    bench = Bench(tmp_path, executor)
+    try:
+        assert (await bench.run("- debug:")).succeeded
+        modules = tmp_path / "home/.ansible/collections/ansible_collections/my/own/plugins/modules"
+        modules.mkdir(parents=True)
+        (modules / "late.py").write_text(LATE)
+        outcome = await bench.run("- my.own.late:")
+    finally:
+        await executor.close()
+    assert (outcome.succeeded, outcome.engine) == (True, Engine.WARM)
+
+
 async def test_a_run_that_can_be_neither_warm_nor_cold_fails_and_says_why(warm: Bench) -> None:
     await warm.run("- debug:")
     (warm.run_directory / "project/ansible.cfg").touch()

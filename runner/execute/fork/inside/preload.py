@@ -35,6 +35,7 @@ _LATE = (
 )
 """What is imported when it is first used, in every run."""
 _TOUCHED = ("ansible.builtin", "kubernetes.core")
+_COLLECTIONS = "ansible_collections"
 _CONFIGURATIONS = ("~/.ansible.cfg", "/etc/ansible/ansible.cfg")
 
 
@@ -105,11 +106,21 @@ def files() -> list[Stat]:
     paths = [os.path.expanduser(path) for path in configuration if path]
     for _, plugins in loader.get_all_plugin_loaders():
         paths += plugins.config  # a plugin that comes or goes changes its directory
+    paths += _absent_collections()
     for name in _TOUCHED:
         package = sys.modules.get(f"ansible_collections.{name}")
         for place in getattr(package, "__path__", ()):
             paths += [f"{place}/meta/runtime.yml", f"{place}/MANIFEST.json", f"{place}/galaxy.yml"]
     return [*imported("ansible", "ansible_collections").values(), *map(stat, paths)]
+
+
+def _absent_collections() -> list[str]:
+    """The directories of collections that Ansible has left out of its search, because they were not there."""
+    roots = [os.path.expanduser(root) for root in (*(C.COLLECTIONS_PATHS or ()), *sys.path)]
+    paths = [
+        root if os.path.basename(root) == _COLLECTIONS else os.path.join(root, _COLLECTIONS) for root in roots
+    ]
+    return [path for path in paths if not os.path.isdir(path)]
 
 
 def places() -> list[str]:
