@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
 import pexpect
 
-from bench.observer import wait_for
 from tests.docs.page import INTERRUPT, Command, pattern
+from tests.fixtures.commands import kill_session
 
 # A prompt that can be told from everything else, which a virtual environment leaves as it is, and no colours.
 _PLAIN = {"PS1": "@prompt $?@\n", "PS2": "", "VIRTUAL_ENV_DISABLE_PROMPT": "1", "TERM": "dumb", "NO_COLOR": "1"}
@@ -155,25 +153,3 @@ class Terminal:
 
 def _text(command: Command) -> str:
     return "\n".join(command.shown)
-
-
-def kill_session(session: int) -> None:
-    """Kill every process of that session, and wait until none is left. Raises DevError."""
-    wait_for("killed processes to be gone", lambda: not _killed(session), seconds=10, every=0.01)
-
-
-def _killed(session: int) -> list[int]:
-    """The processes of the session, which have been killed now."""
-    processes = list(_processes_of(session))
-    for process in processes:
-        with suppress(ProcessLookupError):
-            os.kill(process, signal.SIGKILL)
-    return processes
-
-
-def _processes_of(session: int) -> Iterator[int]:
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):  # it has ended meanwhile
-            state, _, _, its_session, *_ = stat.read_text().rpartition(")")[2].split()
-            if int(its_session) == session and state != "Z":
-                yield int(stat.parent.name)

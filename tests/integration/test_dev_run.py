@@ -204,9 +204,11 @@ def test_without_a_terminal_it_starts_a_control_plane_applies_the_samples_and_wr
             wait_for(
                 "the sample to be reconciled", lambda: "Thing default/sample: succeeded" in written(), seconds=120
             )
-        finally:
             process.send_signal(signal.SIGINT)
             assert process.wait(60) == 0
+        finally:
+            process.kill()
+            process.wait()
         assert "\x1b" not in written()
         assert re.search(
             r"info +Applied CustomResourceDefinition things\.test\.example\.com \(crds/thing\.yaml\)", written()
