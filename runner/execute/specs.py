@@ -53,6 +53,7 @@ class Specs:
         self._server: Zygote | None = None
         self._starting: asyncio.Task[None] | None = None
         self._idle: list[socket.socket] = []
+        self._closed = False
         self._small = asyncio.Semaphore(_SMALL_AT_ONCE)
         self._large = asyncio.Semaphore(_LARGE_AT_ONCE)
         self.starts = 0
@@ -86,7 +87,8 @@ class Specs:
         return self._server
 
     async def close(self) -> None:
-        """End it."""
+        """End it, and each worker that is still asked when it has answered."""
+        self._closed = True
         if self._starting is not None:
             await asyncio.wait({self._starting})
         while self._idle:
@@ -123,7 +125,7 @@ class Specs:
                 if fresh:
                     raise RunError(f"{_WHAT} was ended before it answered")
             finally:
-                if large or answer is None or "exceeded" in answer:
+                if large or answer is None or "exceeded" in answer or self._closed:
                     worker.close()
                 else:
                     self._idle.append(worker)

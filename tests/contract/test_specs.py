@@ -17,7 +17,9 @@ import pytest
 from runner.errors import BusyError, ExceededError, RunError
 from runner.execute import specs as module
 from runner.execute.fork.inside.supervisor import descendants
+from runner.execute.fork.zygote import ENDED_WITHIN
 from runner.execute.specs import LARGE, Specs
+from tests.fixtures.descriptors import open_descriptors
 from tests.fixtures.waiting import until
 
 SPECS = """
@@ -168,3 +170,15 @@ async def test_specs_that_cannot_be_used_are_nobodys_verdict(specs: Specs, file:
     file.write_text(text)
     with pytest.raises(RunError, match=r"argument_specs\.yml"):
         await specs.mistakes(file, {"a": 1})
+
+
+async def test_worker_that_answers_during_the_end_is_closed_with_the_others(specs: Specs, file: Path) -> None:
+    opened = open_descriptors().items()
+    assert await specs.mistakes(file, {"size": 1}) == []
+    asking = asyncio.create_task(specs.mistakes(file, {"size": 1}))
+    await asyncio.sleep(0)  # until it has asked
+    began = time.monotonic()
+    await specs.close()
+    assert time.monotonic() - began < ENDED_WITHIN
+    assert await asking == []
+    assert open_descriptors().items() <= opened
