@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import os
 import ssl
 import sys
-import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
@@ -54,6 +54,11 @@ class Server:
         """The most memory that the process has had, in MiB."""
         lines = Path(f"/proc/{self._process.pid}/status").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) // 1024
+
+    def processor_time(self) -> float:
+        """The seconds of processor time that the process has taken."""
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     async def answers(self, path: str, bodies: Sequence[bytes]) -> list[tuple[int, bytes]]:
         """Status and text of the answers to requests that are sent all at once."""
@@ -139,8 +144,8 @@ async def test_a_list_that_is_larger_than_the_memory_for_bodies_is_refused(serve
 async def test_ten_thousand_odd_objects_take_bounded_memory_and_time(server: Server) -> None:
     chance = Chance()
     objects = [chance.object(number).encode() for number in range(COUNT)]
-    started = time.monotonic()
+    started = server.processor_time()
     ((status, text),) = await server.answers(CONVERT, [conversion(*objects)])
     assert (status, text.count(b"example.com/v2")) == (200, COUNT)
-    assert time.monotonic() - started < 29
+    assert server.processor_time() - started < 29
     assert server.peak() < AT_START + 3 * sum(map(len, objects)) // MIB
