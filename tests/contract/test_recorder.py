@@ -22,6 +22,7 @@ from tests.fixtures.waiting import until
 GVK = GroupVersionKind("cache.example.com", "v1", "Memcached")
 KEY = ObjectKey(GVK, "ns", "a")
 EVENTS = "/api/v1/namespaces/ns/events"
+DEADLINE = 30.0
 
 
 @dataclass
@@ -121,13 +122,13 @@ async def test_forbidden_is_told_once_with_what_to_do_and_then_left_alone(scene:
     with capture_logs() as logs:
         scene.say("one")
         scene.say("two")
-        await until(lambda: logs and scene.recorder._waiting.empty())
+        await scene.recorder.drained(DEADLINE)
         scene.time.advance(301)
         scene.say("three")
-        await until(lambda: scene.server.count("post") == 2)
+        await scene.recorder.drained(DEADLINE)  # a request that was received is not yet an answer that was read
         scene.time.advance(301)
         scene.say("four")
-        await until(lambda: scene.server.count("post") == 3)
+        await scene.recorder.drained(DEADLINE)
     assert [asked.body["message"] for asked in scene.server.asked] == ["one", "three", "four"]
     assert len(logs) == 1
     assert 'resources: ["events"]' in logs[0]["todo"]
