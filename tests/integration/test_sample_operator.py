@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -223,19 +223,30 @@ def test_the_sample_operator_refuses_to_scale_below_what_is_protected_and_fills_
 
     assert wait_for("the webhook to be heeded", helloapp, seconds=20) == 80
     metadata = {"name": "a", "annotations": {PROTECTED: "2"}}
-    observer.create({"apiVersion": GROUP, "kind": "PodSet", "metadata": metadata, "spec": {"replicas": 3}})
-    observer.scale(GROUP, "PodSet", "a", 2)
-    with pytest.raises(ApiException) as scaled:
-        observer.scale(GROUP, "PodSet", "a", 1)
-    with pytest.raises(ApiException) as patched:
-        observer.patch(GROUP, "PodSet", "a", {"spec": {"replicas": 0}})
-    for caught, replicas in ((scaled, 1), (patched, 0)):
-        assert f"spec.replicas {replicas} is less than 2, which the annotation {PROTECTED} protects" in str(
-            caught.value.body
+    podset = {"apiVersion": GROUP, "kind": "PodSet", "metadata": metadata, "spec": {"replicas": 3}}
+    scale = partial(observer.scale, GROUP, "PodSet", "a")
+    patch = partial(observer.patch, GROUP, "PodSet", "a")
+    wait_for("a PodSet to be admitted", lambda: observer.create(podset), seconds=PATIENCE)
+    wait_for("a scale to be admitted", lambda: scale(2) is None, seconds=PATIENCE)
+    for replicas, change in ((1, partial(scale, 1)), (0, partial(patch, {"spec": {"replicas": 0}}))):
+        assert f"spec.replicas {replicas} is less than 2, which the annotation {PROTECTED} protects" in refusal(
+            change
         )
-    observer.patch(GROUP, "PodSet", "a", {"metadata": {"annotations": {PROTECTED: None}}})
-    observer.scale(GROUP, "PodSet", "a", 0)
+    unprotected = {"metadata": {"annotations": {PROTECTED: None}}}
+    wait_for("a patch to be admitted", lambda: patch(unprotected), seconds=PATIENCE)
+    wait_for("a scale to be admitted", lambda: scale(0) is None, seconds=PATIENCE)
     observer.close()
+
+
+def refusal(change: Callable[[], object]) -> str:
+    """The answer to a change; 429 is none, and asks to try again, where there was no time for a review."""
+
+    def answer() -> str:
+        with pytest.raises(ApiException) as caught:
+            change()
+        return "" if caught.value.status == 429 else str(caught.value.body)
+
+    return wait_for("an answer", answer, seconds=PATIENCE)
 
 
 @pytest.mark.usefixtures("operator")
