@@ -1,4 +1,4 @@
-"""Build the programs from the Go modules shipped in this package: for where no release can be downloaded.
+"""Build the programs from the Go module shipped in this package: for where no release can be downloaded.
 
 Go verifies every source against the module's go.sum.
 """
@@ -11,42 +11,63 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runner.dev import checksums
-from runner.dev.processes import tail
-from runner.dev.progress import Progress
+from runner.dev.processes import TAIL_LINES
+from runner.dev.progress import PACKAGES, Advance, Progress
 from runner.dev.releases import VERSIONS
 from runner.errors import BinariesError
 
-MODULES = Path(__file__).with_name("gomodule")
+MODULE = Path(__file__).parent / "gomodule" / "controlplane"
 POLL_SECONDS = 0.5
 GO_LINE = re.compile(r"^go (\d+)\.(\d+)", re.MULTILINE)
 GO_VERSION = re.compile(r"^go(\d+)\.(\d+)")
+# A person's own flags and workspace are for other modules.
+GO_VARIABLES = {"GOTOOLCHAIN": "local", "GOWORK": "off", "GOFLAGS": "", "GO111MODULE": "on"}
 
 
 @dataclass(frozen=True)
 class Build:
-    """One program to build from one module; `names` are the programs it stands for."""
+    """One program, called `module`, to build from one package; `names` are the programs it stands for.
+
+    Without `cgo`, no C compiler is needed, and the program is linked statically, as the releases are.
+    """
 
     module: str
     package: str
     names: tuple[str, ...]
     minutes: int
+    tags: tuple[str, ...] = ()
+    cgo: bool = True
 
 
 # One program for five: it looks at the name it was started by.
 CONTROL_PLANE = Build(
-    "controlplane", ".", ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"), 6
+    "controlplane",
+    ".",
+    ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"),
+    4,
+    cgo=False,
 )
-KWOK = Build("kwok", "sigs.k8s.io/kwok/cmd/kwok", (), 2)
+# Where the others were downloaded: a third of their packages.
+KWOK = Build("kwok", "sigs.k8s.io/kwok/cmd/kwok", (), 2, cgo=False)
+KUBECTL = "kubectl"
 
 
 def build(programs: Sequence[str], directory: Path, progress: Progress) -> None:
     """Put what `programs` needs into `directory`; raises BinariesError as `build_module` does."""
-    wanted = KWOK if "kwok" in programs else CONTROL_PLANE
-    build_module(wanted, MODULES / wanted.module, directory, progress)
+    build_module(_build_of(programs, directory), MODULE, directory, progress)
+
+
+def _build_of(programs: Sequence[str], directory: Path) -> Build:
+    if tuple(programs) == (KWOK.module,):
+        return KWOK
+    # A kubectl of an earlier build is a link to the program that is replaced.
+    if shutil.which(KUBECTL) and not (directory / KUBECTL).is_symlink():
+        return CONTROL_PLANE
+    return replace(CONTROL_PLANE, names=(*CONTROL_PLANE.names, KUBECTL), tags=(KUBECTL,))
 
 
 def build_module(wanted: Build, module: Path, directory: Path, progress: Progress) -> None:
@@ -60,7 +81,7 @@ def build_module(wanted: Build, module: Path, directory: Path, progress: Progres
         source = Path(temporary) / "source"
         _copy(module, source)
         program = Path(temporary) / wanted.module
-        _run(build_command(go, wanted, program), source, wanted, progress)
+        _build(go, wanted, source, program, progress)
         for name in (wanted.module, *wanted.names):
             checksums.record(directory / name, program)
         program.rename(directory / wanted.module)
@@ -71,19 +92,37 @@ def build_module(wanted: Build, module: Path, directory: Path, progress: Progres
             link.rename(directory / name)
 
 
+def _build(go: str, wanted: Build, source: Path, program: Path, progress: Progress) -> None:
+    """Build `program`; the packages that Go has no result of in its cache are the measure of progress."""
+    environment = _environment(wanted)
+    listing = Command(list_command(go, wanted), source, environment)
+    packages = frozenset(listing.run(progress, f"getting the Go modules of {wanted.module}").split())
+    building = Command(build_command(go, wanted, program), source, environment)
+    label = f"building {wanted.module} with Go (about {wanted.minutes} minutes the first time)"
+    building.run(progress, label, packages)
+
+
+def list_command(go: str, wanted: Build) -> list[str]:
+    """The command line that prints the packages to compile; run it in the module's directory."""
+    stale = "{{if .Stale}}{{.ImportPath}}{{end}}"
+    return [go, "list", "-deps", "-f", stale, *_flags(wanted), wanted.package]
+
+
 def build_command(go: str, wanted: Build, program: Path) -> list[str]:
-    """The command line of the build; run it in the module's directory."""
+    """The command line of the build; run it in the module's directory. It prints each package it compiles."""
+    return [go, "build", "-v", *_flags(wanted), "-o", str(program), wanted.package]
+
+
+def _flags(wanted: Build) -> list[str]:
+    """The same to list and to build: they are part of what Go knows a package by in its cache."""
     return [
-        go,
-        "build",
         "-mod=readonly",
         "-buildvcs=false",
         "-trimpath",
-        "-ldflags",
-        f"-s -w {_version_flags(VERSIONS.kubernetes)}",
-        "-o",
-        str(program),
-        wanted.package,
+        f"-tags={','.join(wanted.tags)}",
+        # `-s -w` leaves out what only debuggers read; without it the compiler takes a tenth less time.
+        "-gcflags=all=-dwarf=false",
+        f"-ldflags=-s -w {_version_flags(VERSIONS.kubernetes)}",
     ]
 
 
@@ -102,9 +141,8 @@ def _go(module: Path) -> str:
     least = f"Go {wanted[1]}.{wanted[2]} or newer is needed"
     if go is None:
         raise BinariesError(f"no `go` on PATH; {least}")
-    answer = subprocess.run(
-        [go, "env", "GOVERSION"], env=_environment(), capture_output=True, text=True, check=False
-    )
+    environment = os.environ | GO_VARIABLES
+    answer = subprocess.run([go, "env", "GOVERSION"], env=environment, capture_output=True, text=True, check=False)
     found = GO_VERSION.match(answer.stdout)
     if found is None:
         raise BinariesError(f"{go}: does not tell its version: {(answer.stdout + answer.stderr).strip()}")
@@ -113,10 +151,11 @@ def _go(module: Path) -> str:
     return go
 
 
-def _environment() -> dict[str, str]:
-    # A person's own flags, workspace or cross-compiling target are for other modules.
-    ours = {"GOTOOLCHAIN": "local", "GOWORK": "off", "GOFLAGS": "", "GO111MODULE": "on"}
-    return {name: value for name, value in os.environ.items() if name not in ("GOOS", "GOARCH")} | ours
+def _environment(wanted: Build) -> dict[str, str]:
+    cgo = {} if wanted.cgo else {"CGO_ENABLED": "0"}
+    return (
+        {name: value for name, value in os.environ.items() if name not in ("GOOS", "GOARCH")} | GO_VARIABLES | cgo
+    )
 
 
 def _copy(module: Path, target: Path) -> None:
@@ -126,34 +165,63 @@ def _copy(module: Path, target: Path) -> None:
         shutil.copyfile(file, target / file.name)
 
 
-def _run(command: Sequence[str], directory: Path, wanted: Build, progress: Progress) -> None:
-    output = directory.with_name("output")
-    label = f"building {wanted.module} with Go (about {wanted.minutes} minutes the first time)"
-    with (
-        progress(label, None) as advance,
-        output.open("wb") as opened,
-        subprocess.Popen(
-            command,
-            cwd=directory,
-            env=_environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=opened,
-            stderr=subprocess.STDOUT,
-        ) as process,
-    ):
-        try:
-            while process.poll() is None:
-                advance(0)
-                _wait(process)
-        except BaseException:
-            process.terminate()
-            raise
-    if process.returncode != 0:
-        raise BinariesError(f"`{' '.join(command[:2])}` of {wanted.module} failed:\n{tail(output)}")
+@dataclass(frozen=True)
+class Command:
+    """A command of Go, run in `directory`, a module's; what it prints goes to files beside that."""
+
+    line: Sequence[str]
+    directory: Path
+    environment: dict[str, str]
+
+    def run(self, progress: Progress, label: str, packages: frozenset[str] = frozenset()) -> str:
+        """Its output; shows how many of `packages` it has named. Raises BinariesError when it fails."""
+        output, messages = self.directory.with_name("output"), self.directory.with_name("messages")
+        with (
+            progress(label, len(packages) or None, PACKAGES) as advance,
+            output.open("wb") as opened_output,
+            messages.open("wb") as opened_messages,
+            subprocess.Popen(
+                self.line,
+                cwd=self.directory,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=opened_output,
+                stderr=opened_messages,
+            ) as process,
+        ):
+            try:
+                _follow(process, messages, packages, advance)
+            except BaseException:
+                process.terminate()
+                raise
+        if process.returncode != 0:
+            raise BinariesError(f"`{' '.join(self.line[:2])}` failed:\n{_tail(messages, packages)}")
+        return output.read_text(errors="replace")
 
 
-def _wait(process: subprocess.Popen[bytes]) -> None:
+def _follow(process: subprocess.Popen[bytes], messages: Path, packages: frozenset[str], advance: Advance) -> None:
+    """Wait for the end of a build, and report the packages it names meanwhile."""
+    done, ended = 0, False
+    while not ended:
+        ended = _ended(process)
+        named = sum(line in packages for line in _lines(messages))
+        advance(named - done)
+        done = named
+
+
+def _lines(file: Path) -> list[str]:
+    return file.read_text(errors="replace").splitlines()
+
+
+def _tail(messages: Path, packages: frozenset[str]) -> str:
+    """The last messages; the packages of a build stand between its errors."""
+    return "\n".join([line for line in _lines(messages) if line not in packages][-TAIL_LINES:])
+
+
+def _ended(process: subprocess.Popen[bytes]) -> bool:
+    """Whether the process has ended; waits a little for that."""
     try:
         process.wait(POLL_SECONDS)
     except subprocess.TimeoutExpired:
-        return
+        return False
+    return True

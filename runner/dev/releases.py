@@ -17,7 +17,7 @@ SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class Versions:
-    """As the projects' tags name them. gomodule/*/go.mod must say the same; a test holds it to that."""
+    """As the projects' tags name them. gomodule/controlplane/go.mod must say the same; a test holds it to that."""
 
     kubernetes: str = "v1.36.3"
     etcd: str = "v3.6.8"

@@ -3,12 +3,11 @@ from __future__ import annotations
 import json
 import platform
 import re
-from pathlib import Path
 
 import pytest
 
 from runner.dev import releases
-from runner.dev.gobuild import MODULES
+from runner.dev.gobuild import MODULE
 from runner.dev.releases import VERSIONS, described_checksum, first_checksum, listed_checksum
 from runner.errors import BinariesError
 
@@ -67,17 +66,14 @@ def test_unknown_machine_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
         releases.architecture()
 
 
-def required(module: str, path: str) -> str:
-    found = re.search(rf"^\s*(?:require )?{re.escape(path)} (v\S+)", go_mod(module).read_text(), re.MULTILINE)
+def required(path: str) -> str:
+    go_mod = (MODULE / "go.mod").read_text()
+    found = re.search(rf"^\s*{re.escape(path)} (v\S+)", go_mod, re.MULTILINE)
     assert found
     return found[1]
 
 
-def go_mod(module: str) -> Path:
-    return MODULES / module / "go.mod"
-
-
 def test_downloads_and_builds_are_of_the_same_versions() -> None:
-    assert required("controlplane", "k8s.io/kubernetes") == VERSIONS.kubernetes
-    assert required("controlplane", "go.etcd.io/etcd/server/v3") == VERSIONS.etcd
-    assert required("kwok", "sigs.k8s.io/kwok") == VERSIONS.kwok
+    assert required("k8s.io/kubernetes") == VERSIONS.kubernetes
+    assert required("go.etcd.io/etcd/server/v3") == VERSIONS.etcd
+    assert required("sigs.k8s.io/kwok") == VERSIONS.kwok
