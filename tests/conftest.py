@@ -9,7 +9,8 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = [f"tests.fixtures.{name}" for name in ("cluster", "operators", "containers", "terminal")]
+FIXTURES = ("cluster", "operators", "containers", "terminal", "groups")
+pytest_plugins = [f"tests.fixtures.{name}" for name in FIXTURES]
 
 # Others may share the processors: how long an example takes says nothing.
 settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
