@@ -43,23 +43,23 @@ check: $(READY)  ## Format, lint, types, import contracts and the roles
 	$(BIN)/lint-imports
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/ansible-lint -q
 
-# Dear tests first: what a worker has yet to do is taken over by another from its end.
-FIRST := tests/docs tests/corpus tests/integration tests/parity tests/contract tests/unit
+# Dear tests first, so that no worker is left alone with one; tests of a group stay together.
+PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
 .PHONY: test
 test: check  ## The tests, each once, with a real Kubernetes API and real Ansible; ten minutes
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(FIRST)
+	$(PYTEST) -m "not slow" tests/docs tests/integration tests/corpus tests/parity tests/contract tests/unit
+
+.PHONY: test-slow
+test-slow: $(READY)  ## The others: outages, kills, clocks, load, the bounds of what runs cost, pages that install; needs root
+	FAULTS=all $(PYTEST) -m slow tests/robustness tests/docs tests/perf
 
 .PHONY: test-all
-test-all: test faults  ## All of `test` and of `faults`; 25 minutes
-
-.PHONY: faults
-faults: $(READY)  ## What takes longer: outages, kills, memory, clocks, load, and the bounds of what runs cost; needs root
-	FAULTS=all $(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder tests/robustness tests/perf
+test-all: test test-slow  ## Both; 25 minutes
 
 .PHONY: corpus
 corpus: $(READY)  ## Are warm runs the same as stock Ansible's? Every feature that roles use, cold and warm
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal tests/corpus
+	$(PYTEST) tests/corpus
 
 .PHONY: test-fast
 test-fast: $(READY)  ## The tests that need no cluster; seconds
@@ -67,7 +67,7 @@ test-fast: $(READY)  ## The tests that need no cluster; seconds
 
 .PHONY: parity
 parity: $(READY)  ## Is it a drop-in? Every row of tests/parity; OPERATOR=command for another executable, GO=1 if Go's
-	$(BIN)/pytest $(if $(GO),--parity-go,-n $(WORKERS) --dist worksteal) $(if $(OPERATOR),--operator '$(OPERATOR)') tests/parity
+	$(if $(GO),$(BIN)/pytest --parity-go,$(PYTEST)) $(if $(OPERATOR),--operator '$(OPERATOR)') tests/parity
 
 .PHONY: image
 image: $(READY)  ## Build the base image and the sample operator's; BASE=debootstrap where no registry is
@@ -97,8 +97,7 @@ test-cgroup2: $(READY)  ## The operator in pods of that node with cgroups of ver
 
 .PHONY: test-ansible
 test-ansible: $(READY)  ## The tests that run Ansible; ANSIBLE=2.18 runs them on that release of ansible-core
-	$(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder \
-		tests/corpus tests/robustness tests/integration --ignore-glob='*/test_dev_*'
+	$(PYTEST) tests/corpus tests/robustness tests/integration --ignore-glob='*/test_dev_*'
 
 .PHONY: bundle
 bundle: $(READY)  ## What OLM installs the sample operator from, checked; VERSION=0.1.0 IMAGE=name:tag

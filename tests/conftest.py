@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
+TESTS = Path(__file__).parent
+SLOW = {"robustness", "perf"}
 FIXTURES = ("cluster", "operators", "containers", "terminal", "groups")
 pytest_plugins = [f"tests.fixtures.{name}" for name in FIXTURES]
 
@@ -23,6 +26,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--parity-go", action="store_true", help="leave out the Go operator's defects that are mended")
     pages = parser.getgroup("docs", "the commands of the documentation")
     pages.addoption("--empty-cache", action="store_true", help="have the pages get the control plane's programs")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if SLOW & set(item.path.relative_to(TESTS).parts):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True)

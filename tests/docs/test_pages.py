@@ -35,7 +35,6 @@ WITHOUT_A_PLANE = ("tutorial.md", "how-to/publish-a-bundle.md", "how-to/run-from
 
 SLOW_PAGES = ("tutorial.md", "how-to/publish-a-bundle.md")
 """The pages that have their reader install the operator: a minute each, most of it pip's."""
-SLOW: tuple[pytest.MarkDecorator, ...] = ()
 
 
 def name(path: Path) -> str:
@@ -91,7 +90,11 @@ def environment(home: Path, *, fresh: bool) -> dict[str, str]:
 @pytest.mark.xdist_group("default ports")  # which the operators of pages listen on
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize(
-    "path", [pytest.param(path, marks=SLOW if name(path) in SLOW_PAGES else (), id=name(path)) for path in PAGES]
+    "path",
+    [
+        pytest.param(path, marks=pytest.mark.slow if name(path) in SLOW_PAGES else (), id=name(path))
+        for path in PAGES
+    ],
 )
 def test_a_page_does_what_it_says(
     path: Path, tmp_path: Path, reader: Path, tutorials_project: Path, request: pytest.FixtureRequest
