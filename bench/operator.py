@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from bench import accounting
+from bench.guard import Guard
 from bench.observer import wait_for
 from runner.errors import DevError
 
@@ -57,9 +58,14 @@ class OperatorProcess:
         kept = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
         self._environment = {**kept, "KUBECONFIG": str(kubeconfig), **(environment or {})}
         self._process: subprocess.Popen[bytes] | None = None
+        self._guard: Guard | None = None
 
     def __enter__(self) -> Self:
-        self.start()
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
         return self
 
     def __exit__(
@@ -78,6 +84,7 @@ class OperatorProcess:
             self._process = subprocess.Popen(
                 self._command, cwd=self._project, env=self._environment, stdout=output, stderr=log
             )
+        self._guard = Guard(["kill", str(self._process.pid)])
         if ready:
             wait_for("the operator to be ready", lambda: self._is_ready(seen), seconds=START)
 
@@ -139,7 +146,14 @@ class OperatorProcess:
             process.kill()
             process.wait()
             raise DevError(f"the operator did not end within {seconds:.0f} s and was killed") from error
+        finally:
+            self._dismiss()
         return code
+
+    def _dismiss(self) -> None:
+        if self._guard is not None:
+            self._guard.dismiss()
+            self._guard = None
 
 
 def _record(line: str) -> Record:
