@@ -44,7 +44,7 @@ check: $(READY)  ## Format, lint, types, import contracts and the roles
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/ansible-lint -q
 
 # Dear tests first, so that no worker is left alone with one; tests of a group stay together.
-PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --durations 25
 
 .PHONY: test
 test: check  ## The tests, each once, with a real Kubernetes API and real Ansible; ten minutes
