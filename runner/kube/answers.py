@@ -37,8 +37,7 @@ TEXT_LIMIT = 300
 _TOO_LARGE = ("etcdserver: request is too large", "trying to send message larger than max")
 """As the API server passes on what etcd, or its own client for it, has refused: with a 500 and no reason."""
 
-# A group is repeated in an atomic group, `(?>(?:x)*)`: Python before 3.11.5 matches `(?:x)*+` wrongly.
-_TOKEN = re.compile(rb'("[^"\\]*+(?>(?:\\.[^"\\]*+)*)")(\s*:)?|[{}\[\]]', re.DOTALL)
+_TOKEN = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+")(\s*:)?|[{}\[\]]', re.DOTALL)
 
 
 def shallow(text: bytes, levels: int = LEVELS) -> tuple[bytes, tuple[str, ...]]:

@@ -10,12 +10,14 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-# Groups are repeated in atomic groups, `(?>(?:x)*)`: Python before 3.11.5 matches `(?:x)*+` wrongly.
-_QUOTED = rb'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"'
-_PLAIN = rb'[^"{}\[\]]++|' + _QUOTED
-_INNERMOST = rb"[{\[](?>(?:" + _PLAIN + rb")*)[}\]]"
-_TO_BRACKET = re.compile(rb"(?>(?:" + _PLAIN + rb"|" + _INNERMOST + rb")*)[{}\[\]]", re.DOTALL)
-"""Up to the next bracket of a value that has others in it; those without are passed over at once."""
+# A group that is repeated possessively fails at its first byte or not at all: Python before 3.11.5 does not go
+# back from a later one.
+_QUOTED = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_PLAIN = rb'[^"{}\[\]]*+(?:' + _QUOTED + rb'[^"{}\[\]]*+)*+'
+_INNERMOST = re.compile(rb"[{\[]" + _PLAIN + rb"[}\]]", re.DOTALL)
+_TO_BRACKET = re.compile(_PLAIN + rb"(?:" + _INNERMOST.pattern + _PLAIN + rb"){0,500}", re.DOTALL)
+"""Up to a bracket of a value that has others in it. Those without are passed over at once, but not more than 500:
+each takes memory until the match ends."""
 _STRING = re.compile(_QUOTED, re.DOTALL)
 _SCALAR = re.compile(rb"[^\s,:{}\[\]\"]++")
 _SPACE = re.compile(rb"[ \t\r\n]*+")
@@ -44,13 +46,20 @@ def value_at(text: Text, start: int) -> Span:
     position = start + 1
     while match := _TO_BRACKET.match(text, position):
         position = match.end()
-        if text[position - 1] in b"{[":
+        if inner := _INNERMOST.match(text, position):
+            position = inner.end()
+            continue
+        mark = text[position : position + 1]
+        position += 1
+        if mark in (b"{", b"["):
             depth += 1
             deepest = max(deepest, depth)
-        elif depth := depth - 1:
-            continue
-        else:
+        elif mark not in (b"}", b"]"):
+            break
+        elif depth == 1:
             return Span(start, position, deepest + 1)
+        else:
+            depth -= 1
     raise ValueError(f"the JSON value at byte {start} has no end")
 
 
