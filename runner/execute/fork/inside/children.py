@@ -223,7 +223,7 @@ class Children:
         self._orphans.forget()
 
     def _done(self, child: _Child) -> None:
-        if not child.connection.recv(1):  # it ends, which its pidfd will tell
+        if not _told(child.connection):  # it ends, which its pidfd will tell
             self._poll.unregister(child.connection)
             return
         child.unlock()
@@ -247,6 +247,14 @@ class Children:
     def _alive(self) -> set[int]:
         pids = {child.pid for child in self._by_pidfd.values()}
         return pids.union(*(descendants(pid) for pid in pids))
+
+
+def _told(connection: socket.socket) -> bool:
+    """Whether the child says that it is done; it has ended if not, and was killed if it left a request unread."""
+    try:
+        return bool(connection.recv(1))
+    except ConnectionResetError:
+        return False
 
 
 def _live(serve: Serve, connection: socket.socket) -> int:

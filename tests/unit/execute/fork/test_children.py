@@ -107,6 +107,18 @@ def test_a_child_that_was_killed_while_it_waited_is_given_no_request(server: Ser
     assert server.request().finish() != first
 
 
+def test_a_child_that_is_killed_before_it_has_read_a_request_ends_alone(server: Server) -> None:
+    """Its end of the connection is reset then, not closed."""
+    first = server.request().finish()
+    server.until(lambda: _waits(server, first))
+    os.kill(first, signal.SIGSTOP)
+    unread = server.request()
+    assert unread.pid == first
+    os.kill(first, signal.SIGKILL)
+    assert unread.finish() == 0
+    assert server.request().finish() != first
+
+
 def test_a_child_that_was_dismissed_is_given_no_request_though_it_finishes(server: Server) -> None:
     first = server.request()
     server.children.dismiss()
