@@ -5,6 +5,7 @@ SHELL := /bin/bash
 
 PYTHON ?= python3
 ANSIBLE ?=
+AS_ROOT ?=
 # To an operator it names the Python of the modules (docs/reference.md); one that is active in a shell is not meant.
 unexport VIRTUAL_ENV
 RELEASE := $(or $(ANSIBLE),2.19)
@@ -51,8 +52,8 @@ test: check  ## The tests, each once, with a real Kubernetes API and real Ansibl
 	$(PYTEST) -m "not slow" tests/docs tests/integration tests/corpus tests/parity tests/contract tests/unit
 
 .PHONY: test-slow
-test-slow: $(READY)  ## The others: outages, kills, clocks, load, the bounds of what runs cost, pages that install; needs root
-	FAULTS=all $(PYTEST) -m slow tests/robustness tests/docs tests/perf
+test-slow: $(READY)  ## The others: outages, kills, clocks, load, what runs cost, pages that install; needs root, AS_ROOT=1 has sudo
+	$(if $(AS_ROOT),sudo --preserve-env env PATH="$$PATH") env FAULTS=all $(PYTEST) -m slow tests/robustness tests/docs tests/perf
 
 .PHONY: test-all
 test-all: test test-slow  ## Both; 25 minutes
