@@ -48,7 +48,7 @@ check: $(READY)  ## Format, lint, types, import contracts and the roles
 PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --durations 25
 
 .PHONY: test
-test: check  ## The tests, each once, with a real Kubernetes API and real Ansible; ten minutes
+test: check  ## The tests, each once, with a real Kubernetes API and real Ansible; a quarter of an hour
 	$(PYTEST) -m "not slow" tests/docs tests/integration tests/corpus tests/parity tests/contract tests/unit
 
 .PHONY: test-slow
@@ -56,7 +56,7 @@ test-slow: $(READY)  ## The others: outages, kills, clocks, load, what runs cost
 	$(if $(AS_ROOT),sudo --preserve-env env PATH="$$PATH") env FAULTS=all $(PYTEST) -m slow tests/robustness tests/docs tests/perf
 
 .PHONY: test-all
-test-all: test test-slow  ## Both; 25 minutes
+test-all: test test-slow  ## Both; 26 minutes
 
 .PHONY: corpus
 corpus: $(READY)  ## Are warm runs the same as stock Ansible's? Every feature that roles use, cold and warm
